@@ -34,6 +34,7 @@ from .detached import floats, hold_detached
 from .ctc import ctc_loss_as_loop
 from .diagnosis import name_of
 from .dynamic import paths_of, shapes_of, spelled_out
+from .kept import Kept, Place, put_after_calls
 from .lower import Lowered, lower
 from .meanings import MEANINGS, right_gradients
 from .outline import Outline, match, outline, same_tensor
@@ -90,6 +91,16 @@ class Conditions:
 
 
 @dataclass
+class Attribute:
+    """What forward keeps in an attribute of a part: results, and their structure."""
+
+    path: str
+    name: str
+    spec: Any
+    results: list[int]
+
+
+@dataclass
 class Exported(Conditions):
     """A program and how a call's values are laid out for it."""
 
@@ -102,6 +113,7 @@ class Exported(Conditions):
     results: list[int]  # results that are the module's
     checks: list[checks.Check]
     spec: Any  # their structure
+    attributes: list[Attribute]  # that get further results
     reach: list[set[int]] = field(default_factory=list)  # program's output → inputs that it depends on differentiably
     trace: Trace | None = None
 
@@ -109,8 +121,9 @@ class Exported(Conditions):
 class Trace:
     """A module as torch.export has it: compared with other traces, or made into a program."""
 
-    def __init__(self, program: Any, name: str, paths: list[tuple]):
+    def __init__(self, program: Any, name: str, paths: list[tuple], kept: list[Place]):
         self._program, self._name, self._paths = program, name, paths
+        self._kept = list(zip(kept, put_after_calls(program, kept)))
         self.outline: Outline | None = outline(program.graph_module)
         s = program.graph_signature
         self._interface = ([(i.kind, i.target) for i in s.input_specs], [(o.kind, o.target) for o in s.output_specs],
@@ -141,7 +154,7 @@ class Trace:
         with _as_traced(self._name):
             hold_detached(program.graph_module)
             program = program.run_decompositions(decompositions())
-        made = _layout(program)
+        made = _layout(program, self._kept)
         found = _conditions(program, self._paths)  # decompositions, too, may make constants of sizes
         if found.shapes != self.conditions.shapes:
             self.conditions, self.outline = found, None
@@ -170,10 +183,18 @@ def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, movi
     # Where sizes are given by name, 1 is an example as good as others; a trace then holds for what its guards say.
     with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(name), \
             tensors_as_parameters(module), numbers_kept(module):
-        with attributes_kept(module):
-            program = torch.export.export(with_buffers_kept(module), args, kwargs, dynamic_shapes=shapes, strict=False)
+        def exported(kept: Kept) -> Any:
+            with attributes_kept(module):
+                return torch.export.export(with_buffers_kept(module, kept), args, kwargs, dynamic_shapes=shapes, strict=False)
+
+        kept = Kept()
+        program = exported(kept)
         refuse_kept(module)
-        return Trace(program, name, paths_of(module, args, kwargs))
+        if kept.places:  # seldom, and then a trace more
+            with contextlib.suppress(Exception):
+                exported(reads := Kept(reads=True))
+                kept = reads
+        return Trace(program, name, paths_of(module, args, kwargs), kept.places)
 
 
 def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -270,7 +291,7 @@ def _unvalidated():
         kind.set_default_validate_args(before)
 
 
-def _layout(program) -> Exported:
+def _layout(program, kept: list[tuple[Place, bool]]) -> Exported:
     gm = program.graph_module
     randomness.split_dropout(gm)
     signature = program.graph_signature
@@ -300,8 +321,15 @@ def _layout(program) -> Exported:
             results.append(k)
         else:
             raise UnsupportedError(f"a module that writes to its argument {spec.target}: give it a copy")
-    made = Exported(lowered, states, users, constants, drawn, buffers, results, looked_at, program.call_spec.out_spec)
-    made.reach = _reach(gm, lowered, placeholders, set(results))
+    spec, attributes = program.call_spec.out_spec, []
+    if kept:
+        spec, parts = spec.children()
+        rest = iter(results[spec.num_leaves:])
+        attributes = [Attribute(place.path, place.name, part, [next(rest) for _ in range(part.num_leaves)])
+                      for (place, _), part in zip(kept, parts.children(), strict=True)]
+        attributes = [a for a, (_, taken) in zip(attributes, kept) if taken]
+    made = Exported(lowered, states, users, constants, drawn, buffers, results[:spec.num_leaves], looked_at, spec, attributes)
+    made.reach = _reach(gm, lowered, placeholders, {*made.results, *(k for a in attributes for k in a.results)})
     return made
 
 

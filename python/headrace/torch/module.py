@@ -21,6 +21,7 @@ from .diagnosis import check_skipped, explained
 from .dynamic import grown
 from .exporting import Conditions, Exported, Trace, trace
 from .guards import fitting, made, same_call
+from .kept import Owner, attributes_of
 from .precision import narrow
 from .program import evaluate
 from .sizes import OpenSizeError
@@ -48,6 +49,7 @@ class Version:
         self.order = [self._source(k) for k in e.lowered.arguments]
         self.skip = frozenset(n for n, k in enumerate(e.lowered.arguments) if k in self.leaves and e.names[self.leaves[k]] in state.inputs_to_skip)
         self.buffers = [(k, _place(module, name)) for k, name in e.buffers]
+        self.attributes = [(attributes_of(module, a.path), a) for a in e.attributes]
         written = {name for _, name in e.buffers}
         written_states = {k for k, name, _ in e.states if name in written}
         self.overwritten = [n for n, k in enumerate(e.lowered.arguments) if k in written_states]
@@ -59,7 +61,7 @@ class Version:
         # Where the program takes just the call's arguments, in their order, there is nothing to gather.
         self._gather = None if self.order == [(0, k) for k in range(len(e.names))] else self._arguments()
         kinds = [o.kind == "program" and o.strides is None for o in e.lowered.outputs]
-        self._plain = all(kinds) and not self.buffers and e.results == [o.what for o in e.lowered.outputs]
+        self._plain = all(kinds) and not self.buffers and not self.attributes and e.results == [o.what for o in e.lowered.outputs]
         self._one = self._plain and e.spec.is_leaf()
 
     def wanted(self, leaves: list) -> tuple[int, ...]:
@@ -119,7 +121,12 @@ class Version:
         for k, (where, name) in self.buffers:
             with torch.no_grad():
                 where[name].copy_(results[k])
+        self._keep(results)
         return pytree.tree_unflatten([results[k] for k in self.exported.results], self.exported.spec)
+
+    def _keep(self, results: list) -> None:
+        for names, a in self.attributes:
+            names[a.name] = pytree.tree_unflatten([results[k] for k in a.results], a.spec)
 
     def _result(self, o, values, leaves, symbols):
         if o.kind == "program":
@@ -357,7 +364,7 @@ class Mixin:
     def _original(self) -> torch.nn.Module:
         """The same object, without the compiled forward, and without its own hooks: they run around the program."""
         inner = object.__new__(type(self)._headrace_class)
-        inner.__dict__ = {k: type(v)() if k in OWN_HOOKS else v for k, v in self.__dict__.items()}
+        inner.__dict__ = {k: type(v)() if k in OWN_HOOKS else v for k, v in self.__dict__.items()} | {"_headrace_owner": Owner(self.__dict__)}
         return inner
 
     def reset(self) -> None:

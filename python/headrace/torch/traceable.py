@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from ..errors import UnsupportedError
+from .kept import Kept
 from .replaced import replaced
 from .transformed import plain
 
@@ -38,6 +39,15 @@ def masks_not_compared() -> Iterator[None]:
 
 def _is_number(index: Any) -> bool:
     return isinstance(index, torch.Tensor) and index.dim() == 0 and not index.is_floating_point() and index.dtype != torch.bool
+
+
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.dim() > 0
+
+
+def _without_masks(index: tuple) -> tuple:
+    """Several masks as the places of their elements, which torch does not trace as one index."""
+    return tuple(part for i in index for part in (i.nonzero(as_tuple=True) if _is_mask(i) else (i,)))
 
 
 def _numbered(t: torch.Tensor, index: tuple) -> tuple:
@@ -75,6 +85,9 @@ def numbers_as_indices() -> Iterator[None]:
         if func.__name__ not in ("__getitem__", "__setitem__") or not isinstance(args[0], torch.Tensor):
             return before(self, func, args, kwargs)
         index = args[1] if isinstance(args[1], tuple) else (args[1],)
+        if sum(map(_is_mask, index)) > 1:
+            index = _without_masks(index)
+            args = (args[0], index, *args[2:])
         if not any(map(_is_number, index)):
             return before(self, func, args, kwargs)
         index = _numbered(args[0], index)
@@ -235,19 +248,21 @@ def _keep(name: str, buffer: torch.Tensor, new: Any) -> None:
     buffer.copy_(new)
 
 
-def with_buffers_kept(module: torch.nn.Module) -> torch.nn.Module:
+def with_buffers_kept(module: torch.nn.Module, kept: Kept) -> torch.nn.Module:
     """The module, where a buffer that a part's forward binds to another tensor is written in place in the end: torch.export sees only
-    such of the outermost module."""
+    such of the outermost module. What forward keeps in attributes is a second result."""
     kind = type(module)
 
     @functools.wraps(kind.forward)
     def forward(self, *args, **kwargs):
         before = [(path, m._buffers, name, b) for path, m in self.named_modules() for name, b in m._buffers.items() if b is not None]
         try:
-            result = kind.forward(self, *args, **kwargs)
+            with kept.watching(self):
+                result = kind.forward(self, *args, **kwargs)
             for path, buffers, name, b in before:
                 if buffers[name] is not b:
                     _keep(".".join(filter(None, [path, name])), b, buffers[name])
+            result = (result, tuple(kept.values)) if kept.values else result
         finally:
             for _, buffers, name, b in before:
                 buffers[name] = b

@@ -185,6 +185,8 @@ class _Step(Version):
                     d()
         for check in self.exported.checks:
             check.look(self._result(self.exported.lowered.outputs[check.result], made, leaves, symbols))
+        if self.attributes:
+            self._keep([self._result(o, made, leaves, symbols) for o in self.exported.lowered.outputs])
         self.optimizer._opt_called = True  # what schedulers look at
         return self._result(self.exported.lowered.outputs[self.exported.results[0]], made, leaves, symbols)
 
