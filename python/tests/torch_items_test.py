@@ -73,11 +73,22 @@ class Items(masks.Agreement):
             headrace.module(Of(lambda x: (torch._check(x.sum().item() < 100), x * 2)[1]))(X + 1000)
 
     def test_int_as_a_type(self):
-        """Where code has int as a type, too, it is Python's own."""
+        """Also in code that reads numbers by int(x)."""
         code = sys.modules["typed"] = types.ModuleType("typed")
         code.torch = torch
         exec("def f(x): return x.to(int) + torch.zeros(x.shape, dtype=int) + int(x.dim())", vars(code))
         self.assertTrue(torch.equal(headrace.module(Of(code.f))(X), code.f(X)))
+        exec("""
+def cut(x, n):
+    n = int(n)
+    torch._check(n <= x.shape[0])
+    count = torch.ones(3, dtype=int) if isinstance(n, int) or True else None
+    def more(y): return y.to(int) * int(count.dim())
+    return x[:n] * count.sum(), more(x)
+""", vars(code))
+        before = code.cut.__code__
+        self.agree(code.cut, *called(3, 5, 0))
+        self.assertIs(code.cut.__code__, before)
 
     def test_loops_over_them_are_refused(self):
         with self.fails(headrace.UnsupportedError, "control flow that depends on data", "in range(", "hint: x.item()"):

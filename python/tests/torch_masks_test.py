@@ -116,6 +116,19 @@ class Masks(Agreement):
         rows, columns = torch.tensor([True, False, True, True, False]), torch.tensor([0, 3, 1, 2, 2])
         self.agree(put, (numbers(5, 4), rows, columns, numbers(5)), (numbers(5, 4), ~rows, columns, numbers(5)))
 
+    def test_several_masks(self):
+        def put(x, rows, columns):
+            y = x * 1.0
+            y[rows, columns] += 7
+            y[rows, columns] *= x[rows, columns]
+            return y
+
+        rows, columns = torch.tensor([True, False, True, False, False]), torch.tensor([False, True, False, False, True, False, False])
+        self.agree(put, (numbers(5, 7), rows, columns), (numbers(5, 7), rows.flip(0), columns.flip(0)))
+        self.agree(lambda x, rows, columns: x[rows, :, columns].square(), (numbers(5, 3, 7), rows, columns))
+        with self.fails(headrace.InvalidError, "shape mismatch"):
+            headrace.module(Of(put))(numbers(5, 7), ~rows, columns)
+
     def test_second_derivatives(self):
         ours = headrace.module(Of(lambda x, w: (torch.sin(x[x > 0]) * w[x > 0]).sum()))
         leaves = [numbers(4, 3).requires_grad_(), numbers(4, 3).requires_grad_()]

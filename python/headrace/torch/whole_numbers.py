@@ -1,5 +1,5 @@
 """int(x) of a tensor while a module is traced: Python's own makes a number of it, which a trace doesn't have. A module's code has
-another `int` meanwhile, which leaves it the size that data decide."""
+another `int` meanwhile, which leaves it the size that data decide; where it has int as a type, as in `x.to(int)`, that has another name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import functools
 import sys
 import threading
 import types
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
@@ -47,62 +47,73 @@ class _Int(int, metaclass=_Kind):
     pass
 
 
+TYPE = "int of Python"
+
+
 @functools.lru_cache(maxsize=None)
 def _uses(code: types.CodeType) -> tuple[bool, bool]:
-    """Whether code calls int, and whether it has it otherwise but for isinstance: `x.to(int)` takes nothing else."""
-    called = other = False
-    steps = list(dis.get_instructions(code))
-    for k, step in enumerate(steps):
-        if step.opname == "LOAD_GLOBAL" and step.argval == "int":
-            is_call = bool(step.arg & 1)  # with what calls need below it
-            called |= is_call
-            other |= not is_call and not _asked_for(code, steps[k + 1:])
-    for inner in (c for c in code.co_consts if isinstance(c, types.CodeType)):
-        found = _uses(inner)
-        called, other = called or found[0], other or found[1]
-    return called, other
+    """Whether code calls int, and whether it has it otherwise."""
+    loads = [step.arg & 1 for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL" and step.argval == "int"]  # 1: to be called
+    inner = [_uses(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return any(loads) or any(called for called, _ in inner), not all(loads) or any(other for _, other in inner)
 
 
-def _asked_for(code: types.CodeType, steps: list[dis.Instruction]) -> bool:
-    """Whether int, loaded just before, is the second argument of isinstance, or in a tuple that is."""
-    if "isinstance" not in code.co_names:
-        return False
-    after = next((s for s in steps if s.opname not in ("LOAD_GLOBAL", "CACHE")), None)
-    return after is not None and (after.opname == "BUILD_TUPLE" or after.opname in ("PRECALL", "CALL") and after.arg == 2)
+@functools.lru_cache(maxsize=None)
+def _renamed(code: types.CodeType) -> types.CodeType:
+    """The code, which has int by the name TYPE where it does not call it."""
+    code = code.replace(co_consts=tuple(_renamed(c) if isinstance(c, types.CodeType) else c for c in code.co_consts))
+    names, steps = code.co_names, bytearray(code.co_code)
+    if "int" not in names or len(names) >= MOST_NAMES:
+        return code
+    before, load = names.index("int") << 1, dis.opmap["LOAD_GLOBAL"]
+    for at in range(0, len(steps), 2):
+        if steps[at:at + 2] == bytes([load, before]) and steps[at - 2:at - 1] != bytes([dis.EXTENDED_ARG]):
+            steps[at + 1] = len(names) << 1
+    return code.replace(co_code=bytes(steps), co_names=(*names, TYPE))
 
 
-def _codes(names: dict, name: str) -> Iterator[types.CodeType]:
-    """Of all functions and methods of a Python module."""
-    for value in list(names.values()):
-        for f in [value, *(vars(value).values() if isinstance(value, type) and value.__module__ == name else ())]:
-            code = getattr(f, "__code__", None)
-            if isinstance(code, types.CodeType) and getattr(f, "__globals__", None) is names:
-                yield code
+MOST_NAMES = 128  # of a function: the number of a name is one byte in its code, with a bit for calls
 
 
-def _own(module: torch.nn.Module) -> Iterator[dict]:
-    """The globals of the code that is not torch's, of classes, and of functions that parts hold, where it calls int and does nothing else
-    with it."""
+def _functions(values: Iterable[Any], names: dict, name: str) -> Iterator[types.FunctionType]:
+    """Those of a Python module among the values, and methods of its classes."""
+    for value in list(values):
+        if isinstance(value, type) and value.__module__ == name:
+            yield from _functions([v for v in vars(value).values() if not isinstance(v, type)], names, name)
+        for f in (getattr(value, "__func__", None), getattr(value, "fget", None), value):
+            if isinstance(f, types.FunctionType) and f.__globals__ is names:
+                yield f
+
+
+def _own(module: torch.nn.Module) -> Iterator[tuple[dict, list[types.FunctionType]]]:
+    """The globals of the code that is not torch's, of classes, and of functions that parts hold, where it calls int; and the functions that
+    have int as a type, too."""
     for part in module.modules():
-        functions = [v for v in vars(part).values() if isinstance(v, types.FunctionType)]
-        own = [f.__code__ for f in functions] + [f.__code__ for kind in type(part).__mro__ for f in vars(kind).values() if isinstance(f, types.FunctionType)]
-        for name in [kind.__module__ for kind in type(part).__mro__] + [f.__module__ for f in functions]:
+        held = [v for v in vars(part).values() if isinstance(v, types.FunctionType)]
+        for name in [kind.__module__ for kind in type(part).__mro__] + [f.__module__ for f in held]:
             if isinstance(name, str) and name.partition(".")[0] not in ("torch", "builtins", "headrace") and name in sys.modules:
                 names = vars(sys.modules[name])
-                used = [_uses(code) for code in (*own, *_codes(names, name))]
-                if any(called for called, _ in used) and not any(other for _, other in used):
-                    yield names
+                functions = [*_functions([*held, *type(part).__mro__], names, name), *_functions(names.values(), names, name)]
+                if any(_uses(f.__code__)[0] for f in functions):
+                    yield names, [f for f in functions if _uses(f.__code__)[1]]
 
 
 @contextlib.contextmanager
 def numbers_kept(module: torch.nn.Module) -> Iterator[None]:
-    places = [names for names in {id(names): names for names in _own(module)}.values() if "int" not in names]
+    own = list(_own(module))
+    places = {id(names): names for names, _ in own if "int" not in names}
+    typed = {id(f): (f, f.__code__) for names, functions in own if id(names) in places for f in functions}
     before, _Kind.here = _Kind.here, threading.get_ident()
     try:
-        for names in places:
-            names["int"] = _Int
+        for names in places.values():
+            names.update({"int": _Int, TYPE: int})
+        for f, code in typed.values():
+            f.__code__ = _renamed(code)
         yield
     finally:
         _Kind.here = before
-        for names in places:
+        for f, code in typed.values():
+            f.__code__ = code
+        for names in places.values():
             names.pop("int", None)
+            names.pop(TYPE, None)
