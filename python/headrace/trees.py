@@ -42,6 +42,9 @@ def leaf_name(name: str, key) -> str:
     return text if text.isidentifier() else "".join(c if c.isalnum() or c == "_" else "_" for c in text)
 
 
+MADE = "_made_by_program"  # an attribute of instances of classes that are no dataclasses
+
+
 def is_array(value) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype") and value.shape is not None
 
@@ -52,10 +55,10 @@ def sequence(kind: type, parts: Iterable):
 
 
 def has_parts(value) -> bool:
-    """A dict, list or tuple, also one with names, or an instance of a dataclass of the user's."""
+    """A dict, list or tuple, also one with names, or an instance of a dataclass of the user's, or of a class that a program made."""
     if isinstance(value, (dict, list, tuple)):
         return isinstance(value, dict) or type(value) in (list, tuple) or hasattr(value, "_fields")
-    return _is_dataclass(type(value))
+    return _is_dataclass(type(value)) or MADE in getattr(value, "__dict__", ())
 
 
 def _is_dataclass(kind: type) -> bool:
@@ -78,6 +81,8 @@ def items(value) -> list[tuple]:
         return list(value.items())
     if isinstance(value, (list, tuple)):
         return list(enumerate(value))
+    if not _is_dataclass(type(value)):
+        return [(name, part) for name, part in vars(value).items() if name != MADE]
     return [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
 
 
@@ -86,9 +91,11 @@ def assembled(kind: type, parts: Iterable[tuple]):
     look at may be no array yet."""
     if issubclass(kind, dict):
         return collections.OrderedDict(parts) if issubclass(kind, collections.OrderedDict) else dict(parts)
-    if not _is_dataclass(kind):
+    if issubclass(kind, (list, tuple)):
         return sequence(kind, (part for _, part in parts))
     made = object.__new__(kind)
+    if not _is_dataclass(kind):
+        object.__setattr__(made, MADE, True)
     for name, part in parts:
         object.__setattr__(made, name, part)
     return made

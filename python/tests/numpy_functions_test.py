@@ -41,7 +41,7 @@ np.lib.stride_tricks.sliding_window_view(v, 3).mean(1)|np.lib.stride_tricks.slid
 np.logaddexp.reduce(v)|np.logaddexp.reduce(A, axis=1)|np.logaddexp.accumulate(v)|np.hypot.reduce(A, axis=0)|np.subtract.reduce(v)|np.logaddexp.reduce(A, axis=None)
 np.logaddexp.reduce(A, axis=1, keepdims=True)|np.divide.accumulate(A, axis=1)|np.nancumprod(u)|np.ldexp(v, 3)|np.cumulative_sum(v)|np.cumulative_prod(A, axis=1)
 np.shape(A)[0] * v|np.size(A) * v|np.ndim(A) * v|np.size(A, 1) * v|np.divide(v, w, out=np.zeros_like(v), where=w > 0)|np.log(v, out=np.zeros_like(v), where=v > 0)
-A[np.tril_indices(4)]|m[np.triu_indices_from(m)]|A[np.diag_indices(4)]|np.unstack(A)[1]|np.unstack(A, axis=1)[2]|A[np.ix_(k[3:6], [0, 2])]|A[np.ix_([0, 1], k[4:6])]
+A[np.tril_indices(4)]|m[np.triu_indices_from(m)]|A[np.diag_indices(4)]|m[np.diag_indices_from(m)]|np.logaddexp.outer(v, s)|np.einsum("ij,kj", A, B, optimize=np.einsum_path("ij,kj", A, B)[0])|np.unstack(A)[1]|np.unstack(A, axis=1)[2]|A[np.ix_(k[3:6], [0, 2])]|A[np.ix_([0, 1], k[4:6])]
 np.einsum("ij,jk,kl->il", A, B.T, A)|np.einsum("ij,ij,ij->j", A, B, A)|np.einsum("i,i,i->i", v, w, v)|np.einsum("i,j,k->ijk", s, s, v)|np.einsum("...i,ij,jk->...k", A, A.T, B)|np.einsum("i,j,ij->", v, w, np.outer(v, w))
 np.hypot(v, w)|np.diff(v, prepend=0)|np.diff(A, axis=0, append=A[:1])|np.diff(v, prepend=v[:2], append=1.0)|np.clip(v, min=0)|v.clip(max=0.5)|np.linspace(0, v[0], 5, retstep=True)[1] * v|A.item(7) * v
 np.cbrt(v)|np.log10(np.abs(v) + 0.5)|A[:, None, [2, 0]]|A[[1, 0], None]|A[None, k[3:6]]|A[None, :, [0, 1]]|A[None, 0, [1, 2]]
@@ -77,7 +77,7 @@ np.nanmedian(u * np.nan)|np.nanmedian(np.stack([u, v]), axis=0)|np.nanpercentile
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.
-KNOWN_SIZES = ("np.log10([0.0", "np.cbrt([0.0", "m[np.triu_indices_from", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
+KNOWN_SIZES = ("np.log10([0.0", "np.cbrt([0.0", "m[np.triu_indices_from", "m[np.diag_indices_from", "np.einsum(\"ij,kj\", A, B, optimize=np", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
                "A.item", "np.array(i8.tolist", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
                "np.fft.ifftn", "np.fft.fft2", "np.repeat(A", "np.repeat(s", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
 

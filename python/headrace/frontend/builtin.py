@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 
 import numpy as np
 
@@ -73,11 +74,20 @@ def python_enumerate(e, items, start=0):
     return Rows([items], items.shape[0], lambda parts, k: (elementwise.apply(e, "add", k, start), arrays.subscript(e, parts[0], k)))
 
 
+def _first(numbers, beside) -> list:
+    """Of itertools.count and its like as many as there are of what stands beside them."""
+    sizes = [x.shape[0] if isinstance(x, Value) else len(x) for x in beside if hasattr(x, "__len__") or isinstance(x, Value)]
+    if not all(isinstance(s, int) for s in sizes):
+        raise NotImplementedError("zip of an iterator and of arrays whose size is not known: use enumerate")
+    return list(itertools.islice(numbers, min(sizes)))
+
+
 @handles(builtins.zip)
 def python_zip(e, *items):
-    known = [len(x) for x in items if not isinstance(x, Value)]
-    if len(known) == len(items):
+    if not any(isinstance(x, Value) for x in items):
         return list(zip(*items))
+    items = [x if hasattr(x, "__len__") or isinstance(x, Value) else _first(x, items) for x in items]
+    known = [len(x) for x in items if not isinstance(x, Value)]
     size = functools.reduce(minimum, [*known, *[x.shape[0] for x in items if isinstance(x, Value)]])
     if known:  # lists of Python's: written out
         if not isinstance(size, int):

@@ -8,7 +8,9 @@ import numpy as np
 
 from . import arrays, elementwise
 from .derived import known
-from .sizes import is_size
+from .errors import Refused
+from .functions import FUNCTIONS
+from .sizes import Size, is_size
 from .values import Value, is_number, value_of
 
 MOST_CALLS = 256
@@ -50,6 +52,18 @@ def apply_along_axis(call: Callable, e: Any, func1d, axis, arr, *args, **named):
     return arrays.transpose(made, order)
 
 
+def in_order(call: Callable, e: Any, items, /, *, key=None, reverse=False):
+    """sorted(): by keys that are known, or all of an array."""
+    if isinstance(items, Value) and key is None:
+        made = FUNCTIONS[np.sort](e, items)
+        return FUNCTIONS[np.flip](e, made) if reverse else made
+    found = [arrays.subscript(e, items, k) for k in range(known("sorted", items.shape[0]))] if isinstance(items, Value) else list(items)
+    keys = [k if key is None else call(key, [k], {}) for k in found]
+    if any(isinstance(part, (Value, Size)) for k in keys for part in (k if isinstance(k, tuple) else (k,))):
+        raise Refused("sorted() by what the program computes", "np.sort and np.argsort are of arrays")
+    return [found[k] for k in sorted(range(len(found)), key=keys.__getitem__, reverse=reverse)]
+
+
 def fromfunction(call: Callable, e: Any, function, shape, *, dtype=float, **named):
     shape = [e.size_of(s) for s in shape]
     places = [_place(shape, k, dtype, e) for k in range(len(shape))]
@@ -60,4 +74,4 @@ def _place(shape: list, k: int, dtype, e: Any) -> Value:
     return elementwise.cast(e, Value(np.int64, shape, lambda i: f"i64({i[k]})"), dtype)
 
 
-CALLING = {np.piecewise: piecewise, np.apply_along_axis: apply_along_axis, np.fromfunction: fromfunction}
+CALLING = {sorted: in_order, np.piecewise: piecewise, np.apply_along_axis: apply_along_axis, np.fromfunction: fromfunction}

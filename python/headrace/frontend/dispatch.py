@@ -11,11 +11,12 @@ import types
 import numpy as np
 
 from . import creation, elementwise, growing
-from ..trees import assembled, is_record, items
+from ..trees import assembled, has_parts, is_record, items
 from .calling import CALLING
 from .errors import NoArray, Refused
 from .functions import FUNCTIONS, Method, ufunc_method
 from .impure import check_pure
+from .objects import BUILTINS, Objects
 from .ranges import Ranges, Rows
 from .scope import Scope
 from .sizes import Size
@@ -28,7 +29,7 @@ WALKS = (enumerate, zip, reversed, map, filter, type({}.keys()), type({}.values(
 OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.custom", "transforms.forward", "transforms.jacobians")}
 
 
-class Dispatch:
+class Dispatch(Objects):
     """Of an evaluator, which has values of expressions and the emitter."""
 
     def of_Call(self, n: ast.Call):
@@ -59,6 +60,8 @@ class Dispatch:
             function = function.type
         if isinstance(function, type) and issubclass(function, np.generic) and len(args) == 1:
             return elementwise.cast(self.emitter, args[0], function)
+        if hashable(function) and function in BUILTINS and len(args) == 1 and (made := self.special(args[0], BUILTINS[function])) is not NotImplemented:
+            return made
         if hashable(function) and function in FUNCTIONS:
             if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
                 return self._constant(function(*args, **named))
@@ -86,6 +89,10 @@ class Dispatch:
             return self.inline(function.__func__, [function.__self__, *args], named)
         if function is dataclasses.replace:
             return with_fields(args[0], named)
+        if function is super and not args:
+            return self.own_super()
+        if self.is_made(function):
+            return self.make(function, args, named)
         called = getattr(type(function), "__call__", None)
         if isinstance(called, types.FunctionType) and not isinstance(function, type) and type(function).__module__.partition(".")[0] not in ("headrace", "numpy"):
             return self.inline(called, [function, *args], named)
@@ -96,6 +103,8 @@ class Dispatch:
             return inner.inline(self, args, named)
         if not self._runtime([*args, *named.values()]) or is_record(function):
             made = function(*args, **named)
+            if is_record(function):
+                growing.noted(self.emitter, made)
             of_numpy = (getattr(function, "__module__", None) or "").startswith("numpy")
             return self._constant(made) if of_numpy or isinstance(made, np.ndarray) else made
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
@@ -142,7 +151,10 @@ class Dispatch:
 
     def _of_program(self, method: types.MethodType, args: list, named: dict) -> bool:
         """Whether a method has to do with what the program computes."""
-        return self._runtime([*args, *named.values()]) or is_record(type(method.__self__)) and self._runtime([v for _, v in items(method.__self__)])
+        of = method.__self__
+        if any(of is made for made in self.emitter.making):
+            return True
+        return self._runtime([*args, *named.values()]) or has_parts(of) and self._runtime([v for _, v in items(of)])
 
     @staticmethod
     def _runtime(values) -> bool:
@@ -151,6 +163,8 @@ class Dispatch:
                 return all(map(known, v))
             if isinstance(v, dict):
                 return all(map(known, v.values()))
+            if has_parts(v):
+                return all(known(part) for _, part in items(v))
             return not isinstance(v, (Value, Size, Ranges, Rows))
         return not all(map(known, values))
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, builtin, counting, creation, derived, elementwise, exponents, factors, growing, joining, linalg, nan, of_math, ordering, products, rearranging, statistics, windows  # noqa: F401: they register functions
-from ..trees import assembled, has_parts, is_record, items
+from . import arrays, builtin, counting, creation, derived, elementwise, exponents, factors, growing, joining, linalg, nan, of_itertools, of_math, ordering, products, rearranging, statistics, windows  # noqa: F401: they register functions
+from ..trees import assembled, has_parts, items
 from .constructs import NoPlace
 from .dispatch import Dispatch, in_program
 from .emitter import Emitter
 from .errors import NeedsNumber, NeedsNumbers, OutOfScope, Refused, Retry, Retyped
 from .functions import attribute
+from .objects import UNARY as UNARY_METHODS
 from .parts import same_parts
 from .scope import Scope
 from .sizes import Size
@@ -145,7 +146,7 @@ class Evaluator(Dispatch):
         if isinstance(base, Value):
             return attribute(self.emitter, base, n.attr)
         found = getattr(type(base), n.attr, None)
-        if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and is_record(type(base)):
+        if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and has_parts(base):
             return self.inline(found.fget, [base], {})
         value = getattr(base, n.attr)
         if isinstance(base, types.ModuleType) and base is not np and vars(base).get(n.attr) is value:  # some make what is asked for
@@ -161,6 +162,8 @@ class Evaluator(Dispatch):
 
     # ---- operators ----
     def binary(self, name: str, a, b):
+        if (made := self.overloaded(name, a, b)) is not NotImplemented:
+            return made
         if name == "matmul":
             return products.matmul(self.emitter, a, b)
         if isinstance(a, Value) and isinstance(b, (tuple, list)) or isinstance(b, Value) and isinstance(a, (tuple, list)):
@@ -181,7 +184,8 @@ class Evaluator(Dispatch):
             if not isinstance(v, (Value, Size)):
                 return not v
             return self._not(v)
-        return elementwise.apply(self.emitter, name, v)
+        made = self.special(v, UNARY_METHODS[name])
+        return elementwise.apply(self.emitter, name, v) if made is NotImplemented else made
 
     def _not(self, v):
         """not v: a bool of Python's."""
@@ -211,11 +215,12 @@ class Evaluator(Dispatch):
 
     def aside(self, node: ast.expr):
         """(value, whether statements were written for it), of what is evaluated in some cases only. The statements are taken back."""
-        before = self.emitter.snapshot()
+        before, names = self.emitter.snapshot(), dict(self.scope.names)
         value = self.value(node)
         if not self.emitter.wrote_since(before):
             return value, False
         self.emitter.restore(before)
+        self.scope.names = names  # y := … binds some
         return None, True
 
     def chosen(self, test, node: ast.expr, other):
@@ -251,6 +256,8 @@ class Evaluator(Dispatch):
             found = self._among(a, b)
             return found if isinstance(op, ast.In) else self._not(found) if isinstance(found, Value) else not found
         name = COMPARE[type(op)]
+        if (made := self.overloaded(name, a, b)) is not NotImplemented:
+            return made
         if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and self._runtime([a, b]):
             return self._compare_items(name, a, b)
         if isinstance(a, Size) or isinstance(b, Size):
@@ -323,6 +330,8 @@ class Evaluator(Dispatch):
             return joining.by_subscript(self.emitter, base, key)
         if isinstance(base, Value):
             return arrays.subscript(self.emitter, base, in_program(key))
+        if (made := self.special(base, "getitem", key)) is not NotImplemented:
+            return made
         if isinstance(key, (Value, Size)) and isinstance(base, (list, tuple, dict)):
             raise NeedsNumber(f"an item of a {type(base).__name__} whose place the program computes: make it an array, by np.array(…)")
         if isinstance(base, np.ndarray) and self._runtime(_parts(key)):

@@ -272,6 +272,14 @@ def einsum(e, spec, *operands, optimize=None):
     return products.einsum(e, spec, *operands)
 
 
+@handles(np.einsum_path)
+def einsum_path(e, spec, *operands, optimize="greedy"):
+    shapes = [value_of(o).shape for o in operands]
+    if not all(isinstance(s, int) for shape in shapes for s in shape):
+        raise NeedsNumber("np.einsum_path of arrays whose sizes a call decides: np.einsum finds its order itself")
+    return np.einsum_path(spec, *[np.empty(s) for s in shapes], optimize=optimize)
+
+
 @handles(np.tensordot)
 def tensordot(e, a, b, axes=2):
     return products.tensordot(e, a, b, axes)
@@ -377,7 +385,8 @@ def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keep
     name = ufunc.__name__
     if method == "outer":
         a, b = (value_of(x) for x in args)
-        return elementwise.apply(e, name, arrays.keep_dims(a, range(a.ndim, a.ndim + b.ndim), a.ndim + b.ndim), b)
+        handler = FUNCTIONS.get(ufunc) or (lambda e, *given: elementwise.apply(e, name, *given))
+        return handler(e, arrays.keep_dims(a, range(a.ndim, a.ndim + b.ndim), a.ndim + b.ndim), b)
     reductions = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
     if method == "reduce" and name in reductions:
         return arrays.reduction(e, reductions[name], args[0], axis, dtype, keepdims)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from ..trees import mapped
+from ..trees import has_parts, mapped
 from .errors import NeedsNumbers
 from .sizes import Size
 from .values import Value
@@ -16,18 +16,33 @@ _COMPARES = ("sort", "index", "count", "remove")
 
 
 def noted(e: Any, made: Any):
-    """A list or dict that the program has made here, or changed."""
-    if type(made) in _CHANGES:
-        before = e.collections.get(id(made))
-        e.collections[id(made)] = (made, made.copy(), before[2] if before else e.block_number)
+    """A list, dict or object with attributes that the program has made here, or changed."""
+    if type(made) in _CHANGES or has_parts(made) and hasattr(made, "__dict__"):
+        before, contents = e.collections.get(id(made)), made.copy() if type(made) in _CHANGES else dict(vars(made))
+        e.collections[id(made)] = (made, contents, before[2] if before else e.block_number)
     return made
+
+
+def settled(e: Any, made: Any):
+    """What has its parts as a name has them, and so has them from here on: it is itself for all that name it."""
+    if id(made) in e.collections:
+        e.settled_parts.add(id(made))
+    return made
+
+
+def _fill(made: Any, contents: Any) -> None:
+    if isinstance(made, list):
+        made[:] = contents
+        return
+    names = made if isinstance(made, dict) else vars(made)
+    names.clear()
+    names.update(contents if isinstance(contents, dict) else vars(contents))
 
 
 def put_back(collections: dict) -> None:
     """Everything as it was noted."""
     for made, contents, _ in collections.values():
-        made.clear()
-        made.extend(contents) if isinstance(made, list) else made.update(contents)
+        _fill(made, contents)
 
 
 def replaced(e: Any, value: Any, part):
@@ -35,17 +50,18 @@ def replaced(e: Any, value: Any, part):
     new = mapped(part, value)
     if id(value) not in e.collections:
         return new
-    value.clear()
-    value.extend(new) if isinstance(value, list) else value.update(new)
+    _fill(value, new)
     return noted(e, value)
 
 
 def may_change(e: Any, owner: Any) -> None:
     kind = type(owner).__name__
     if id(owner) not in e.collections:
-        raise NotImplementedError(f"a {kind} that was made outside of the program has no change in it: copy it first, by {kind}(…)")
+        first = f"copy it first, by {kind}(…)" if type(owner) in _CHANGES else f"make another {kind}"
+        raise NotImplementedError(f"a {kind} that was made outside of the program has no change in it: {first}")
     if e.collections[id(owner)][2] != e.block_number:
-        raise NeedsNumbers([], f"a {kind} that is changed in a branch or loop of the program")
+        what = f"a {kind} that is changed" if type(owner) in _CHANGES else f"an attribute of {kind} that changes"
+        raise NeedsNumbers([], f"{what} in a branch or loop of the program")
 
 
 def is_method(function: Any) -> bool:

@@ -14,11 +14,12 @@ from .asserting import Asserting
 from .constructs import NoPlace
 from .dispatch import in_program
 from .emitter import Emitter
-from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Rebound, Resized, Retry, Retyped, Unequal
-from .evaluate import BINARY, Evaluator, check_own
+from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Rebound, Refused, Resized, Retry, Retyped, Unequal
+from .evaluate import Evaluator, check_own
 from .generators import Generators
 from .imports import Imports, without_contexts
 from .local import Local
+from .objects import has_attributes
 from .parts import Parts, part_of, whole_name, with_part
 from .paths import Exits, Paths
 from .ranges import Ranges, Rows
@@ -29,11 +30,12 @@ from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
 from .statements import RESULT, assigned, at_last, exits, mentions, named_anew, read_after, without_else
+from .updates import Updates
 from .values import Array, Part, Value, is_number, show, value_of
 from .written_out import MOST_WRITTEN_OUT, WrittenOut
 
 
-class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Generators, Asserting, Evaluator):
+class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Generators, Asserting, Updates, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
@@ -101,53 +103,6 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
         if s.value is not None:
             self.assign(s.target, self.value(s.value))
 
-    def do_AugAssign(self, s: ast.AugAssign) -> None:
-        name = BINARY[type(s.op)]
-        if isinstance(s.target, ast.Name):
-            old = self.name(s.target.id)
-            check_own(old)
-            new = self.binary(name, old, self.value(s.value))
-            if isinstance(old, (Selected, Part)):
-                self._update(old, new, name)
-            elif isinstance(old, Array) and (old.ndim > 0 or old.in_place):
-                self._update(old, new, name)
-            else:
-                self.bind(s.target.id, new)
-            return
-        if not isinstance(s.target, ast.Subscript):
-            part = self._part(s.target)
-            self._update(part, self.binary(name, part, self.value(s.value)), name)
-            return
-        base = self._changed(s.target.value)
-        key, value = in_program(self.key(s.target.slice)), self.value(s.value)
-        if isinstance(base, (list, dict)):
-            self._update_item(base, key, value, name)
-            return
-        if isinstance(base, (Array, Part)) and gathers.scatter(self.emitter, base, key, value, name):
-            return
-        view = arrays.subscript(self.emitter, base, key)
-        self._update(view, self.binary(name, view, value), name, element=not view.ndim)
-
-    def _update_item(self, owner: list | dict, key, value, name: str) -> None:
-        """owner[key] += value, of a list or dict."""
-        old = owner[key]
-        new = self.binary(name, old, value)
-        if isinstance(old, (Selected, Part)) or isinstance(old, Array) and (old.ndim > 0 or old.in_place):
-            self._update(old, new, name)
-        else:
-            growing.set_item(self.emitter, owner, key, self._kept(new, "item"))
-
-    def _update(self, target: Array, new, name: str, element: bool = False) -> None:
-        """target op= …; `element`: one of an array, to which a number is assigned, cast as by target = …"""
-        kinds = "bbbbc" if element else "biufc"
-        kinds = dict(zip("biufc", map(kinds.index, kinds)))
-        got = value_of(new).dtype
-        if kinds[got.kind] > kinds[target.dtype.kind] and not (got.kind in "iu" and target.dtype.kind in "iu"):
-            raise TypeError(f"cannot cast the result of {name} from {got} to {target.dtype}")
-        new = elementwise.cast(self.emitter, new, target.dtype)
-        if not (isinstance(target, Selected) and target.update(new)):
-            self.emitter.store(target, new)
-
     def _changed(self, node: ast.expr):
         """What is changed in place."""
         value = self.value(node)
@@ -173,6 +128,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
             if not gathers.scatter(self.emitter, base, key, value):
                 view = arrays.subscript(self.emitter, base, key)
                 self.emitter.store(view, elementwise.cast(self.emitter, value, view.dtype))
+        elif has_attributes(owner := self.value(target.value)):
+            self.set_attribute(owner, target.attr, value)
         else:
             part = self._part(target)
             self.emitter.store(part, elementwise.cast(self.emitter, value, part.dtype))
@@ -181,7 +138,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
         """z.real or z.imag, to be changed."""
         part = self.value(target) if target.attr in ("real", "imag") else None
         if not isinstance(part, (Array, Part)) or not part.ndim:
-            raise NotImplementedError("assignment to an attribute")
+            raise Refused("assignment to an attribute of what was made outside of the program", "return the value")
         return part
 
     def _unpack(self, target, value) -> None:
@@ -202,7 +159,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
     def _before(self, v, target, name: str):
         """v as it is now, for `name`, whatever is bound to the target."""
         if isinstance(v, (list, tuple)) and has_parts(v):
-            return mapped(lambda x: self._before(x, target, name), v)
+            now = mapped(lambda x: self._before(x, target, name), v)
+            return v if all(a is b for (_, a), (_, b) in zip(items(now), items(v))) else now
         if not isinstance(v, Value) or not self._changes(v, target):
             return v
         now = self.emitter.materialize(v)
@@ -235,9 +193,12 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
     def _kept(self, value, hint: str):
         """The value as a name has it: expressions are evaluated now, numbers are copied, arrays and views are shared."""
         if has_parts(value):
+            if id(value) in self.emitter.settled_parts:
+                return value
             kept = mapped(lambda v: self._kept(v, hint), value)
             same = all(a is b for (_, a), (_, b) in zip(items(kept), items(value)))
-            return value if same and (isinstance(value, tuple) or id(value) in self.emitter.collections) else growing.noted(self.emitter, kept)
+            itself = same and (not isinstance(value, (list, dict)) or id(value) in self.emitter.collections)
+            return growing.settled(self.emitter, value if itself else growing.noted(self.emitter, kept))
         if isinstance(value, Selected):
             return value.kept()
         if isinstance(value, Value) and (not isinstance(value, (Array, Part)) or value.ndim == 0):
@@ -477,7 +438,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
 
     def _while_loop(self, s: ast.While) -> None:
         runs = self.starts_true(s.test)
-        self._settle(s.body)
+        self._settle([ast.copy_location(ast.Expr(s.test), s), *s.body])
         ends = not isinstance(s.test, ast.Constant) or not s.test.value
         with (self.looping(s, runs, ends) as states, self._leaving(s.body), self.emitter.block("loop"), self.iterating(s.body),
               self.sizes_of_iterations(s.body)):

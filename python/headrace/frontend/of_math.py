@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from . import elementwise
-from .builtin import python_float, python_int
+from .builtin import python_float, python_int, python_list
 from .derived import do, op
 from .functions import FUNCTIONS
 from .values import Value, value_of
@@ -56,6 +56,26 @@ def _hypot(e, *coordinates):
     return _weak(op(e, "sqrt", total))
 
 
+def _fsum(e, seq):
+    total = 0.0
+    for x in python_list(e, seq):
+        total = op(e, "add", total, _number(e, "fsum", x))
+    return total
+
+
+def _prod(e, iterable, *, start=1):
+    for x in python_list(e, iterable):
+        start = op(e, "multiply", start, x)
+    return start
+
+
+def _dist(e, p, q):
+    p, q = python_list(e, p), python_list(e, q)
+    if len(p) != len(q):
+        raise ValueError(f"math.dist of points with {len(p)} and {len(q)} coordinates")
+    return _hypot(e, *[op(e, "subtract", a, b) for a, b in zip(p, q)])
+
+
 def _erf(e, x):
     v = _number(e, "erf", x)
     return Value(v.dtype, (), lambda i: f"erf({v.at(i)})", weak=True)
@@ -69,4 +89,4 @@ def _isclose(e, a, b, *, rel_tol=1e-9, abs_tol=0.0):
 
 FUNCTIONS.update({getattr(math, name): _same(name, of) for name, of in {**_SAME, **_TESTS}.items() if hasattr(math, name)})
 FUNCTIONS.update({getattr(math, name): _whole(name, of) for name, of in _WHOLE.items()})
-FUNCTIONS.update({math.log: _log, math.hypot: _hypot, math.erf: _erf, math.isclose: _isclose})
+FUNCTIONS.update({math.log: _log, math.fsum: _fsum, math.prod: _prod, math.dist: _dist, math.hypot: _hypot, math.erf: _erf, math.isclose: _isclose})

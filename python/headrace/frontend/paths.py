@@ -155,7 +155,9 @@ class Paths:
 
     def starts_true(self, test: ast.expr) -> bool:
         """Whether a loop's condition is true at first, for all that it asks for is known."""
+        names = dict(self.scope.names)
         value, aside = self.aside(test)
+        self.scope.names = names  # the loop evaluates it itself
         return not aside and not isinstance(value := self.truth(value), Value) and bool(value)
 
 

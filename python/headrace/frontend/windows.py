@@ -9,7 +9,7 @@ from .derived import do, known
 from .emitter import Emitter
 from .functions import handles
 from .sizes import minimum
-from .values import Array, Dim, Value, value_of
+from .values import Array, Value, show, value_of
 
 
 @handles(np.lib.stride_tricks.sliding_window_view)
@@ -113,6 +113,14 @@ def indices(e: Emitter, dimensions, dtype=int, sparse=False):
 @handles(np.diag_indices)
 def diag_indices(e: Emitter, n, ndim=2):
     return (do(e, np.arange, n),) * ndim
+
+
+@handles(np.diag_indices_from)
+def diag_indices_from(e: Emitter, arr):
+    v = value_of(arr)
+    if v.ndim < 2 or any(s != v.shape[0] for s in v.shape):
+        raise ValueError(f"np.diag_indices_from of an array of shape {show(v.shape)}, which is not square")
+    return diag_indices(e, v.shape[0], v.ndim)
 
 
 def _triangle(function, name: str):

@@ -1,0 +1,93 @@
+"""Instances of users' classes in programs: what their `__init__` makes, and operators as their methods say."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from typing import Any
+
+import numpy as np
+
+from ..trees import MADE, has_parts, is_record
+from . import growing
+from .sizes import Size
+from .source import TranslationError
+from .values import Value, is_number
+
+BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "floor_divide": "floordiv", "remainder": "mod", "power": "pow",
+          "matmul": "matmul", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "left_shift": "lshift", "right_shift": "rshift"}
+UNARY = {"negative": "neg", "positive": "pos", "invert": "invert"}
+COMPARISONS = {"equal": ("eq", "eq"), "not_equal": ("ne", "ne"), "less": ("lt", "gt"), "less_equal": ("le", "ge"), "greater": ("gt", "lt"),
+               "greater_equal": ("ge", "le")}
+BUILTINS = {builtins.abs: "abs", builtins.len: "len", builtins.float: "float", builtins.int: "int", builtins.bool: "bool", builtins.round: "round"}
+
+
+def of_user(value: Any) -> bool:
+    """Whether it may have operators that are written in Python."""
+    return not isinstance(value, (Value, Size, str, np.ndarray)) and not is_number(value) and type(value).__module__.partition(".")[0] not in ("builtins", "numpy", "headrace")
+
+
+def has_attributes(value: Any) -> bool:
+    """Whether it is an object that a program may change by its attributes."""
+    return has_parts(value) and hasattr(value, "__dict__") and not isinstance(value, (dict, list, tuple))
+
+
+class Objects:
+    """Part of Evaluator, whose `inline` it uses."""
+
+    def special(self, value: Any, name: str, *args: Any) -> Any:
+        """value.__name__(…), where its class has that in Python."""
+        method = getattr(type(value), f"__{name}__", None) if of_user(value) else None
+        if not isinstance(method, types.FunctionType) or method.__code__.co_filename.startswith("<"):  # a dataclass's own
+            return NotImplemented
+        return self.inline(method, [value, *args], {})
+
+    def overloaded(self, name: str, a: Any, b: Any) -> Any:
+        """a op b, by a method of one of them."""
+        if not of_user(a) and not of_user(b):
+            return NotImplemented
+        first, second = COMPARISONS.get(name) or (BINARY[name], f"r{BINARY[name]}")
+        made = self.special(a, first, b)
+        return self.special(b, second, a) if made is NotImplemented else made
+
+    def is_made(self, function: Any) -> bool:
+        """A class of the user's, written in Python throughout, whose instances have attributes that its `__init__` binds."""
+        if not isinstance(function, type) or is_record(function) or not isinstance(function.__init__, types.FunctionType):
+            return False
+        return all(type(k) is type and k.__module__.partition(".")[0] not in ("builtins", "numpy", "headrace", "torch") and "__slots__" not in vars(k)
+                   and "__new__" not in vars(k) for k in function.__mro__[:-1])
+
+    def make(self, kind: type, args: list, named: dict) -> Any:
+        """kind(…), by its `__init__`; where nothing in it is the program's, as Python makes it if programs can't."""
+        made, before = object.__new__(kind), self.emitter.snapshot()
+        vars(made)[MADE] = True
+        self.emitter.making.append(made)
+        try:
+            self.inline(kind.__init__, [made, *args], named)
+        except TranslationError:
+            if self._runtime([*args, *named.values()]):
+                raise
+            self.emitter.restore(before)
+            return kind(*args, **named)
+        self.emitter.making.remove(made)
+        return growing.settled(self.emitter, growing.noted(self.emitter, made))
+
+    def own_super(self) -> super:
+        """super() in a method."""
+        code = self.scope.source.function.__code__
+        return super(self.scope.find("__class__"), self.name(code.co_varnames[0]))
+
+    def set_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """owner.name = value"""
+        found, frozen = getattr(type(owner), name, None), getattr(getattr(type(owner), "__dataclass_params__", None), "frozen", False)
+        if isinstance(found, property):
+            if not isinstance(found.fset, types.FunctionType):
+                raise AttributeError(f"property '{name}' of {type(owner).__name__} has no setter")
+            self.inline(found.fset, [owner, value], {})
+            return
+        if frozen:
+            raise TypeError(f"{type(owner).__name__} is frozen: dataclasses.replace makes another one")
+        if not any(owner is made for made in self.emitter.making):
+            growing.may_change(self.emitter, owner)
+        vars(owner)[name] = self._kept(value, name)
+        growing.noted(self.emitter, owner)

@@ -1,0 +1,260 @@
+"""Objects of users' classes that programs make and change, operators that are methods, and functions of Python's that take functions."""
+
+import dataclasses
+import functools
+import itertools
+import math
+import unittest
+
+from python.tests.case import Case, headrace, np
+
+
+class Dual:
+    """A number and its derivative."""
+
+    def __init__(self, v, d):
+        self.v, self.d = v, d
+
+    def __add__(self, o):
+        return Dual(self.v + o.v, self.d + o.d) if isinstance(o, Dual) else Dual(self.v + o, self.d)
+
+    __radd__ = __add__
+
+    def __mul__(self, o):
+        if not isinstance(o, Dual):
+            return Dual(self.v * o, self.d * o)
+        return Dual(self.v * o.v, self.v * o.d + self.d * o.v)
+
+    __rmul__ = __mul__
+
+    def __neg__(self):
+        return Dual(-self.v, -self.d)
+
+    def __sub__(self, o):
+        return self + -o
+
+    def __getitem__(self, k):
+        return Dual(self.v[k], self.d[k])
+
+    def __len__(self):
+        return len(self.v)
+
+    def __abs__(self):
+        return Dual(np.abs(self.v), np.sign(self.v) * self.d)
+
+    def __lt__(self, o):
+        return self.v < o.v
+
+    def __iadd__(self, o):
+        return Dual(self.v + 2 * o.v, self.d + 2 * o.d)
+
+
+def derivative(x):
+    a = Dual(x, np.ones_like(x))
+    y = 2 * a * a + -a - 1.0
+    b = y[0]
+    b += y[1]
+    return y.v, y.d, abs(y).d * len(y), b.v, b < y[1]
+
+
+@dataclasses.dataclass
+class Vector:
+    x: float
+    y: float
+
+    def __add__(self, o):
+        return Vector(self.x + o.x, self.y + o.y)
+
+    def __rmul__(self, k):
+        return Vector(k * self.x, k * self.y)
+
+    def __matmul__(self, o):
+        return self.x * o.x + self.y * o.y
+
+
+def turns(r, t):
+    v, w = Vector(r, t), Vector(0.0, 0.0)
+    for k in range(3):
+        w = w + 0.5 * v
+        v = Vector(x=v.y, y=-v.x)
+    return w @ v, w.x
+
+
+@dataclasses.dataclass
+class State:
+    x: np.ndarray
+    v: np.ndarray
+    t: float = 0.0
+
+    def drift(self, dt):
+        self.x = self.x + dt * self.v
+        self.v -= dt * self.x
+        self.t += dt
+
+
+def leaps(x, v):
+    s = State(x, v)
+    for _ in range(4):
+        s.drift(0.1)
+    return s.x, s.t
+
+
+class Layer:
+    def __init__(self, n, *, act=np.tanh):
+        self.n, self.act, self.calls = n, act, []
+
+
+class Dense(Layer):
+    def __init__(self, W, **options):
+        super().__init__(W.shape[0], **options)
+        self.W, self.b = W, np.zeros(self.n)
+        self.b[0] = 0.5
+
+    def __call__(self, x):
+        self.calls.append(x[0])
+        return self.act(self.W @ x + self.b)
+
+
+def layers(A, x):
+    first, second = Dense(A), Dense(A, act=lambda z: z * z)
+    return second(first(second(x))), len(second.calls) * second.calls[1]
+
+
+class Mean:
+    def __init__(self):
+        self.n, self.mean, self._last = 0, 0.0, None
+
+    def push(self, x):
+        self.n += 1
+        self.mean += (x - self.mean) / self.n
+
+    @property
+    def last(self):
+        return self._last
+
+    @last.setter
+    def last(self, value):
+        self._last = 2 * value
+
+
+def means(x):
+    m = Mean()
+    for v in x:
+        m.push(v)
+    m.last = x[0]
+    return m.mean, m.n, m.last
+
+
+def add(items, v):
+    items.append(v)
+
+
+def lists_are_shared(x):
+    items, named = [], {}
+    add(items, x[0])
+    add(items, x[1] * 2)
+    other = items
+    other.append(x[2])
+    (p, q) = (items, other)
+    q.append(x[0])
+    p[0] = p[0] * 3
+    x[0] = 5.0
+    named["n"] = len(items)
+    return items[0] + items[1], items[2], items[3], named["n"]
+
+
+def functions_of_functions(x):
+    d = {"b": x[0], "a": x[1]}
+    total = 0.0
+    for k, v in sorted(d.items(), key=lambda kv: kv[0]):
+        total = total * 2 + v
+    for i, v in zip(itertools.count(1), x[:3]):
+        total += v * i
+    for a, b in itertools.combinations(x[:3], 2):
+        total += a * b
+    for a, b in itertools.product((1, 2), x[:2]):
+        total += a * b
+    sums = list(itertools.accumulate(x[:3]))
+    return (total, sums[-1], functools.reduce(lambda p, q: p / 2 + q, x[:4]), math.prod([x[0], x[1], 2]), math.fsum(x[:3]), math.dist(x[:2], (0.0, 1.0)),
+            sorted(x)[1], max(itertools.starmap(lambda a, b: a * b, itertools.pairwise(x[:3]))))
+
+
+def conditions_that_bind(x, n):
+    s = 8.0
+    while (s := s / 2) > x[3]:
+        s -= 0.1
+    while (n := n - 1) > 0:
+        s += 1
+    return s
+
+
+class Sum:
+    def __init__(self):
+        self.total = 0.0
+
+
+def in_a_long_loop(x):
+    s = Sum()
+    for k in range(len(x)):
+        s.total += x[k]
+    return s.total
+
+
+def in_a_branch(x):
+    s = Sum()
+    if x[0] > 0:
+        s.total = x[1]
+    return s.total
+
+
+OUTSIDE = Sum()
+
+
+def of_one_outside(x):
+    OUTSIDE.total = x[0]
+    return x
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    x: float
+
+
+def of_a_frozen_one(x):
+    f = Frozen(x[0])
+    f.x = x[1]
+    return f.x
+
+
+X = np.array([1.5, -0.5, 2.0, 0.25])
+
+
+class Objects(Case):
+    def test_made_and_changed(self):
+        for f, args in ((derivative, (X,)), (turns, (1.5, 0.4)), (leaps, (X, X[::-1])), (layers, (np.outer(X, X), X)), (means, (X,)),
+                        (lists_are_shared, (X,)), (functions_of_functions, (X,)), (conditions_that_bind, (X, 3))):
+            with self.subTest(f.__name__):
+                self.same(f, *args, backend="interpreter")
+        self.same(layers, np.outer(X, X), X)
+
+    def test_gradients(self):
+        for f in (derivative, leaps, means, functions_of_functions):
+            one = lambda *a, f=f: np.sum(f(*map(np.array, a))[0])  # noqa: E731
+            args = (X, X * 2)[:2 if f is leaps else 1]
+            with self.subTest(f.__name__):
+                expected = [(one(X + h, *args[1:]) - one(X - h, *args[1:])) / 2e-6 for h in 1e-6 * np.eye(4)]
+                _, pull = headrace.vjp(headrace.program(f, backend="interpreter"), *args, of=0)
+                (got, *_) = got if isinstance(got := pull(np.ones_like(f(*args)[0])), tuple) else (got,)
+                np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
+
+    def test_what_control_flow_changes(self):
+        for f, kind, what, *more in ((in_a_long_loop, headrace.UnsupportedError, "an attribute of Sum that changes in a branch or loop", "s.total += x[k]"),
+                                     (in_a_branch, headrace.UnsupportedError, "an attribute of Sum that changes in a branch or loop", "s.total = x[1]"),
+                                     (of_one_outside, headrace.UnsupportedError, "an attribute of what was made outside", "hint: return the value"),
+                                     (of_a_frozen_one, TypeError, "Frozen is frozen: dataclasses.replace makes another one")):
+            with self.subTest(f.__name__), self.fails(kind, what, "objects_test.py", "^", *more):
+                headrace.program(f, backend="interpreter")(np.ones(300))
+
+
+if __name__ == "__main__":
+    unittest.main()
