@@ -86,6 +86,9 @@ bool JoinOne(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Ex
       const NameMap from_begin = {{inner.range.index, SymbolExpr(outer->range.index) + SymbolExpr(u)}};
       for (auto* list : indices)
         for (Expr& e : *list) e = Substitute(e, from_begin);
+      for (size_t k = i + 1; k < ranges->size(); ++k)  // what begins or ends there
+        for (Expr* e : {&(*ranges)[k].range.begin, &(*ranges)[k].range.end, &(*ranges)[k].range.step})
+          if (*e) *e = Substitute(*e, from_begin);
       inner.range = {u, Expr(0), StepOf(outer->range), StepOf(inner.range)};
       return true;
     }

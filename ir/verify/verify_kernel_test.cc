@@ -314,6 +314,24 @@ TEST(VerifyKernel, WholeTilesAndARest) {
 }
 
 // What iterations add up in one element has an order, whichever statements do it.
+// Parts of parts that are counted from where they begin, and what begins there in turn; parts of 32 are whole, for 512 and 192 k are multiples.
+TEST(VerifyKernel, WholePartsOfParts) {
+  const char text[] = R"(kernel k(p: f32[512, 784], q: f32[6, 32], n: symbol) for cpu {
+  assume 1 <= n
+  map i0 in 0:512:192 * max(65536 // max(602112 * n, 1), 1) @parallel {
+    for i1 in i0:+192 * max(65536 // max(602112 * n, 1), 1):192 {
+      local b: f32[6, 32] @worker
+      for i2 in i1:min(i1 + 192, 512):32 {
+        map i in i2:i2 + 32 @vector { b[(i2 - i1) // 32, i - i2] = p[i, 0] }
+      }
+    }
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "i2:i2 + 32", "i2:i2 + 33")).find("E0260"), 0u);
+}
+
 TEST(VerifyKernel, StatementsThatAddUpInOneElement) {
   const char text[] = R"(kernel k(X: f32[N], inout Y: f32[N + 8], N: symbol) for cpu {
   map i in 0:N @parallel {
