@@ -52,6 +52,21 @@ TEST(KernelLanes, Squares) {
     }
 }
 
+// Lines are copied past the caches, and others see them after it: whole lines of memory, and those that begin or end within one.
+TEST(KernelLanes, Streams) {
+  for (const std::string type : {"u8", "bf16", "f32", "f64"})
+    for (const int columns : {128, 100, 16, 1}) {
+      const std::string n = std::to_string(columns), of = "[40, " + n + "]";
+      const std::string text = "sdfg f(X: " + type + of + ", Z: " + type + of + ") {\n  transient Y: " + type + of +
+                               "\n  call k(x = X, y = Y)\n  call k(x = Y, y = Z)\n}\nkernel k(x: " + type + of + ", y: " + type + of +
+                               ") for cpu {\n  map i in 0:40 @parallel {\n    local t: " + type + "[" + n + "]\n    map u in 0:" + n +
+                               " @vector { t[u] = x[39 - i, u] + 1 }\n    map u in 0:" + n + " @stream { y[i, u] = t[u] }\n  }\n}";
+      ExpectAsInterpreted(text, {{"X", Make(*ParseDType(type), {40, columns}, Whole(40 * columns, 2))}});
+      EXPECT_THAT(SourceOf(text), HasSubstr("hr_stream("));
+      EXPECT_THAT(SourceOf(text), HasSubstr("const hr_streamed streamed;"));
+    }
+}
+
 // Of what is copied, numbers of two, four and eight bytes.
 TEST(KernelLanes, SquaresOfCopies) {
   const std::pair<const char*, std::vector<int>> types[] = {{"bf16", {8, 16}}, {"f16", {8, 16}}, {"i16", {8, 16}}, {"i32", {8, 16}},

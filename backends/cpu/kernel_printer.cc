@@ -9,6 +9,9 @@
 namespace headrace::cpu {
 namespace {
 
+// Of a function: what it has streamed is seen by others after it.
+std::string Ending(bool streams) { return streams ? "  const hr_streamed streamed;\n" : ""; }
+
 void Fill(std::string* text, const std::string& mark, const std::string& by) {
   for (size_t at = 0; (at = text->find(mark, at)) != std::string::npos; at += by.size()) text->replace(at, mark.size(), by);
 }
@@ -39,7 +42,7 @@ Result<Kernel> KernelPrinter::Run() {
   k.symbols = env_.symbols;
   k.may_fail = env_.may_fail;
   k.parameters = env_.Parameters(WrittenBy(s_, statements_), options_);
-  k.text = parts_ + "void $K($P) {\n" + w.text() + "}\n";
+  k.text = parts_ + "void $K($P) {\n" + Ending(streams_) + w.text() + "}\n";
   Fill(&k.text, "$P", k.parameters);
   Fill(&k.text, "$A", env_.Arguments());
   return k;
@@ -142,6 +145,7 @@ Status KernelPrinter::Parallel(NodeId n, const Map& m, Writer& w) {
   w.Line("hr_chunks(x, " + total + ", 1, [&](int64_t begin, int64_t end) { " + part + "($A" + actuals + ", begin, end); });");
   Writer inside(1);
   const bool failed_before = std::exchange(env_.may_fail, false);
+  const bool streamed_before = std::exchange(streams_, false);
   in_part_ = true;
   code_.OpenUnits(dims, inside);
   const Status body = Statements(n, false, m.body, inside);
@@ -152,7 +156,8 @@ Status KernelPrinter::Parallel(NodeId n, const Map& m, Writer& w) {
   if (env_.may_fail) w.Line("if (x->stop) return;");
   env_.may_fail |= failed_before;
   w.Close();
-  parts_ += "static void " + part + "($P" + formals + ", int64_t begin, int64_t end) {\n" + inside.text() + "}\n";
+  parts_ += "static void " + part + "($P" + formals + ", int64_t begin, int64_t end) {\n" + Ending(streams_) + inside.text() + "}\n";
+  streams_ = streamed_before;
   return {};
 }
 

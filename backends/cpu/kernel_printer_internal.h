@@ -36,6 +36,7 @@ class KernelPrinter {
   Status Apart(NodeId n, const Map& m, Writer& w);
   bool HasLoop(const std::vector<NodeId>& body, bool or_lanes) const;
   Status Unrolled(NodeId n, const Map& m, Writer& w);
+  Status Streamed(NodeId n, const Map& m, Writer& w);
   Status Halves(NodeId n, const Map& m, Writer& w);
   // ---- kernel_dots.cc ----
   Result<bool> Dots(const Map& m, Writer& w);  // false: they are no such lanes, and nothing was written
@@ -61,6 +62,7 @@ class KernelPrinter {
   std::string parts_;
   int next_part_ = 0;
   bool in_part_ = false, in_loop_ = false;
+  bool streams_ = false;  // the function at hand
 };
 
 }  // namespace headrace::cpu

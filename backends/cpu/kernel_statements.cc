@@ -31,6 +31,7 @@ Status KernelPrinter::Statement(NodeId n, Writer& w) {
   switch (m->schedule) {
     case Schedule::kSequential: return Loops(n, *m, "", w);
     case Schedule::kVector: return Loops(n, *m, "#pragma omp simd", w);
+    case Schedule::kStream: return Streamed(n, *m, w);
     case Schedule::kUnroll: return Unrolled(n, *m, w);
     case Schedule::kParallel: return Parallel(n, *m, w);
     case Schedule::kHalves: return Halves(n, *m, w);
@@ -191,6 +192,25 @@ Status KernelPrinter::Unrolled(NodeId n, const Map& m, Writer& w) {
   }
   HR_RETURN_IF_ERROR(Statements(n, false, m.body, w));
   for (size_t i = dims.size(); i-- > 0;) code_.Close(dims[i], w);
+  return {};
+}
+
+// A line that is copied past the caches: one call of the prelude (hr_stream.h).
+Status KernelPrinter::Streamed(NodeId n, const Map& m, Writer& w) {
+  const auto* t = m.body.size() == 1 && m.ranges.size() == 1 ? std::get_if<Tasklet>(&s_.nodes[m.body[0]].body) : nullptr;
+  if (!t || t->guarded || HasDefault(t->value)) return Unprintable(n, "a map @stream of more than a copy", "choose-schedule");
+  HR_ASSIGN_OR_RETURN(LoweredStmt stmt, lowerer_.Lower(*t));
+  if (!stmt.value.Is(ExprKind::kRead) || stmt.condition) return Unprintable(n, "a map @stream of more than a copy", "choose-schedule");
+  const Range& line = m.ranges[0];
+  const NameMap begin = {{line.index, line.begin}};
+  const Expr to = Substitute(stmt.linear, begin), from = Substitute(stmt.value->args[0], begin), count = Simplify(line.end - line.begin);
+  streams_ = true;
+  w.Open("{");
+  ExprCode code(env_, w);
+  for (const Expr& e : {to, from, count}) code.Use(e);
+  const auto at = [&](Name of, const Expr& e) { return "&" + env_.Element(of, Bare(code.Index(e))); };
+  w.Line("hr_stream(" + at(stmt.base, to) + ", " + at(stmt.value->name, from) + ", " + Bare(code.Index(count)) + ");");
+  w.Close();
   return {};
 }
 

@@ -42,6 +42,7 @@ std::string_view ScheduleWord(Schedule s) {
     case Schedule::kSequential: return "sequential";
     case Schedule::kParallel: return "parallel";
     case Schedule::kVector: return "vector";
+    case Schedule::kStream: return "stream";
     case Schedule::kUnroll: return "unroll";
     case Schedule::kHalves: return "halves";
     case Schedule::kApart: return "apart";
@@ -54,9 +55,9 @@ std::string_view ScheduleWord(Schedule s) {
 
 const std::vector<Schedule>& AllSchedules() {
   static const std::vector<Schedule> kAll = {Schedule::kDefault, Schedule::kSequential, Schedule::kParallel,
-                                             Schedule::kVector,  Schedule::kUnroll,     Schedule::kHalves,
-                                             Schedule::kApart,   Schedule::kGrid,       Schedule::kBlock,
-                                             Schedule::kLane};
+                                             Schedule::kVector,  Schedule::kStream,     Schedule::kUnroll,
+                                             Schedule::kHalves,  Schedule::kApart,      Schedule::kGrid,
+                                             Schedule::kBlock,   Schedule::kLane};
   return kAll;
 }
 

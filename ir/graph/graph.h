@@ -106,6 +106,7 @@ enum class Schedule : uint8_t {
   kSequential,
   kParallel,  // by the threads of a pool
   kVector,    // in the lanes of vectors
+  kStream,    // so, each a copy of a line of numbers: what is written goes past the caches
   kUnroll,    // written out one after the other, in any order
   kHalves,    // accumulates by halves: u and u + n/2 are combined, again and again, then the target with what is left
   kApart,     // no ranges: the body, once, as code of its own, so that its registers are all that compilers have to place

@@ -134,6 +134,7 @@ class Schedules {
           Wrong(n, "a map " + word + " stands inside what one thread does", "threads of a block meet where all of them do");
         break;
       case Schedule::kVector: Vector(n, m); break;
+      case Schedule::kStream: Stream(n, m); break;
       case Schedule::kUnroll:
         for (const Range& r : m.ranges)
           if (const auto begin = AsInt(r.begin), end = AsInt(r.end); !begin || !end)
@@ -148,7 +149,7 @@ class Schedules {
     }
     if (kind == Schedule::kApart) apart_.insert(n.value);
     around_.push_back(kind);
-    const bool lanes = kind == Schedule::kVector || kind == Schedule::kBlock || kind == Schedule::kLane;
+    const bool lanes = kind == Schedule::kVector || kind == Schedule::kStream || kind == Schedule::kBlock || kind == Schedule::kLane;
     lanes_ += lanes;
     Statements(m.body);
     lanes_ -= lanes;
@@ -168,6 +169,22 @@ class Schedules {
         return Wrong(n, "a map @vector holds more than tasklets", "lanes are innermost");
     if (m.ranges.size() != 1 || (m.ranges[0].step && AsInt(m.ranges[0].step) != 1))
       Wrong(n, "a map @vector has one index, by 1", "write for around it");
+  }
+
+  void Stream(NodeId n, const Map& m) {
+    const bool by_one = m.ranges.size() == 1 && (!m.ranges[0].step || AsInt(m.ranges[0].step) == 1);
+    const auto* t = m.body.size() == 1 && by_one ? std::get_if<Tasklet>(&s_.nodes[m.body[0]].body) : nullptr;
+    const auto is_line = [&](Name container, const std::vector<Expr>& index, bool flat) {
+      const Offset at = OffsetOf(s_, container, index, flat);
+      const auto step = at.elements ? Coefficient(at.elements, m.ranges[0].index) : std::nullopt;
+      return step && AsInt(*step) == 1;
+    };
+    const Expr none, &read = t ? t->value : none;
+    const bool copies = t && t->op == WriteOp::kAssign && read.Is(ExprKind::kRead) && s_.Get(read->name).dtype == s_.Get(t->target).dtype &&
+                        is_line(t->target, t->index, t->flat) && is_line(read->name, read->args, read->flat);
+    if (!copies || s_.Get(RootOf(s_, t->target)).storage == Storage::kRegister)
+      Wrong(n, "a map @stream is not one copy of a line of numbers to a line in memory",
+            "as in map u in 0:128 @stream { Y[i + u] = t[u] }; lanes that compute are @vector");
   }
 
   void Halves(NodeId n, const Map& m) {

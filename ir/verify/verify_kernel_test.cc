@@ -67,6 +67,15 @@ const char kGpu[] = R"(kernel rows(X: f32[N, C], Y: f32[N, C], N: symbol, C: sym
 }
 )";
 
+const char kStreamed[] = R"(kernel streamed(X: f32[1024], Y: f32[1024]) for cpu {
+  for i in 0:1024:128 {
+    local t: f32[128]
+    map u in 0:128 @vector { t[u] = X[i + u] + 1 }
+    map u in 0:128 @stream { Y[i + u] = t[u] }
+  }
+}
+)";
+
 std::string Codes(const std::string& text) {
   Result<Program> p = ParseProgram(text);
   if (!p.ok()) return p.status().ToString();
@@ -112,7 +121,7 @@ const char kTile[] = R"(kernel tile(A: f32[N, 4], B: f32[4, 16], inout Y: f32[N,
 )";
 
 TEST(VerifyKernel, RightOnesAreTextThatRoundTrips) {
-  for (const char* text : {kSoftmax, kGather, kStencil, kGpu, kTile}) {
+  for (const char* text : {kSoftmax, kGather, kStencil, kGpu, kTile, kStreamed}) {
     EXPECT_EQ(Codes(text), "");
     const Result<Program> p = ParseProgram(text);
     ASSERT_TRUE(p.ok());
@@ -147,6 +156,12 @@ TEST(VerifyKernel, WrongOnes) {
       {kTile, "for k in 0:4 {", "for k in 0:4 {\n prefetch t[0, 0]", "E0257"},
       {kTile, "local t: f32[6, 16]", "local t: f32[6, 16] @worker", "E0257"},     // for which there may be no memory
       {kTile, "Y[i0 + i, j] += t[i, j]", "Y[i0 + i, 0] += t[i, j]", "E0261"},
+      {kStreamed, "Y[i + u] = t[u]", "Y[i + u] = t[u] + 1", "E0257"},              // computes
+      {kStreamed, "Y[i + u] = t[u]", "Y[i + 127 - u] = t[u]", "E0257"},           // no line
+      {kStreamed, "Y[i + u] = t[u]", "Y[i + u] = t[0]", "E0257"},
+      {kStreamed, "map u in 0:128 @stream { Y[i + u]", "map u in 0:128:2 @stream { Y[i + u]", "E0257"},
+      {kStreamed, "local t: f32[128]", "local t: f64[128]", "E0257"},             // converts
+      {kStreamed, "Y[i + u] = t[u]", "Y[i + u] += t[u]", "E0257"},
       {kGpu, "p[t] max= X[n, c]", "p[0] max= X[n, c]", "E0261"},
       {kGpu, "p: f32[256]", "p: f32[128]", "E0260"},
       {kGpu, "map n in 0:N @grid", "map n in 0:N @vector", "E0257"},

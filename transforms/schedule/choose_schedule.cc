@@ -13,6 +13,7 @@
 #include "transforms/schedule/peel.h"
 #include "transforms/schedule/resolve.h"
 #include "transforms/schedule/scheduler.h"
+#include "transforms/schedule/streamed.h"
 
 namespace headrace {
 namespace schedule {
@@ -364,6 +365,7 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
     *why = run(scheduler);
     if (why->empty() && device.block_threads > 1) *why = schedule::OntoGrid(&copy, device);
     else if (why->empty()) schedule::PartByteLanes(&copy, std::max<int64_t>(1, device.vector_bytes / ByteSize(DType::kI32)));
+    if (why->empty()) schedule::StreamStores(&copy, s, device);
     if (why->empty() && !(*why = WhyNotTaken(p, copy)).empty() && refused.empty()) refused = *why;
     tiles = scheduler.tiles().has_value();
     return why->empty() ? std::optional<Sdfg>(std::move(copy)) : std::nullopt;

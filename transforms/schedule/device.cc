@@ -79,6 +79,9 @@ constexpr Field kFields[] = {
     {"symbol-size", &Device::symbol_size},
     {"block-threads", &Device::block_threads},
     {"shared-bytes", &Device::shared_bytes},
+    {"stream-moved", &Device::stream_moved},
+    {"stream-bytes", &Device::stream_bytes},
+    {"stream-line", &Device::stream_line},
     {"bf16-dot", &Device::bf16_dot},
     {"byte-dot", &Device::byte_dot},
 };

@@ -24,6 +24,7 @@ struct Device {
           window_border_vectors = 0, window_terms = 0,
           channel_sum_gain = 0, window_gain = 0, weight_gradient_loss = 0, turned_element = 0, copy_share = 0, symbol_size = 0,  // layouts
           block_threads = 0, shared_bytes = 0,  // of an accelerator
+          stream_moved = 0, stream_bytes = 0, stream_line = 0,  // of memory past the caches
           bf16_dot = 0, byte_dot = 0;           // products that are added to an f32 or i32 at once: dot2, dot4; 1: none are
 };
 
