@@ -237,6 +237,7 @@ static inline float hr_expm1(float a) {
   const float s = __builtin_copysignf(hr_fma(p * a, a, a), a);
   return __builtin_fabsf(a) < 0.5f ? s : d;
 }
+/* From 10 on tanh is 1: no exponential is large or small. NaN is not far. */
 static inline float hr_tanh(float a) {
   const float x = __builtin_fabsf(a), z = a * a;
   float p = -5.70498872745e-3f;
@@ -244,10 +245,10 @@ static inline float hr_tanh(float a) {
   p = hr_fma(p, z, -5.37397155531e-2f);
   p = hr_fma(p, z, 1.33314422036e-1f);
   p = hr_fma(p, z, -3.33332819422e-1f);
-  const float near = __builtin_copysignf(hr_fma(p * z, a, a), a);
-  const float e = hr_exp(x + x);
-  const float far = __builtin_copysignf(1.0f - 2.0f / (e + 1.0f), a);
-  return x < 0.625f ? near : a != a ? a : far;
+  const float near = hr_fma(p * z, x, x);
+  const float e = hr_f32_bits(hr_exp_bits(x > 10.0f ? 20.0f : x + x));
+  const float far = 1.0f - 2.0f / (e + 1.0f);
+  return __builtin_copysignf(x >= 0.625f ? far : near, a);
 }
 /* erf: 1 - exp(log(erfc(|a|))), the logarithm a polynomial, the exponential by way of expm1 so that nothing cancels near 0. */
 static inline float hr_erf(float a) {
