@@ -51,6 +51,13 @@ def smoothed(x):
     return np.fft.irfft(np.fft.rfft(x) * 0.5)
 
 
+def scaled_spectra(x, n):
+    z = x + 1j * x[:, ::-1]
+    return (np.fft.fft(x, norm="ortho"), np.fft.ifft(z, n, axis=0, norm="forward"), np.fft.rfft(x, n), np.fft.irfft(z, n, norm="ortho"),
+            np.fft.fft2(x, norm="ortho"), np.fft.ifft2(z, (n, 3)), np.fft.rfft2(x, (3, n)), np.fft.irfft2(z, (4, n), norm="forward"),
+            np.fft.rfftn(x), np.fft.irfftn(z), np.fft.fftn(z, (n,)), np.fft.hfft(z, n), np.fft.ihfft(x, norm="ortho"))
+
+
 class LinearAlgebra(Case):
     def setUp(self):
         self.rng = np.random.default_rng(0)
@@ -94,6 +101,19 @@ class LinearAlgebra(Case):
         self.same(real_spectrum, self.a)
         self.same(real_spectrum, self.a[0, :3].copy())
         self.same(smoothed, self.a)
+
+    def test_transforms_of_other_lengths_and_scales(self):
+        N, M = headrace.symbol("N"), headrace.symbol("M")
+        scaled_spectra.__annotations__ = {"x": headrace.float64[N, M], "n": int}
+        any_size = headrace.program(scaled_spectra, backend="interpreter")
+        for shape, n in (((4, 4), 4), ((3, 5), 7), ((2, 6), 5), ((5, 2), 1), ((1, 3), 2)):
+            x = np.random.default_rng(n).standard_normal(shape)
+            scaled_spectra.__annotations__ = {}
+            for program in (any_size, headrace.program(scaled_spectra, backend="interpreter")):
+                for got, expected in zip(program(x, n), scaled_spectra(x, n)):
+                    self.close(got, expected, rtol=1e-11, atol=1e-11)
+        for k in range(13):
+            pulled(self, lambda x, k=k: scaled_spectra(x, 3)[k], self.a[:2])
 
     def test_gradients(self):
         pulled(self, solve, self.a, self.b)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, builtin, counting, creation, derived, elementwise, exponents, factors, growing, joining, linalg, nan, of_itertools, of_math, ordering, products, rearranging, statistics, windows  # noqa: F401: they register functions
+from . import arrays, builtin, counting, creation, derived, elementwise, exponents, factors, fourier, growing, joining, linalg, nan, of_itertools, of_math, ordering, products, rearranging, statistics, windows  # noqa: F401: they register functions
 from ..trees import assembled, has_parts, items
 from .constructs import NoPlace
 from .dispatch import Dispatch, in_program

@@ -75,7 +75,7 @@ def nodes(e: Emitter, op: str, inputs: dict[str, Value], outputs: dict[str, tupl
     return [first, *others]
 
 
-def _node(e: Emitter, op: str, inputs: dict[str, Value], output: str, dtype, shape, attributes: str = "") -> Array:
+def node(e: Emitter, op: str, inputs: dict[str, Value], output: str, dtype, shape, attributes: str = "") -> Array:
     return nodes(e, op, inputs, {output: shape}, dtype, attributes)[0]
 
 
@@ -90,7 +90,7 @@ def solve(e: Emitter, a, b):
 
     def one(matrix: Value, right: Value) -> Value:
         columns = right if right.ndim == 2 else arrays.keep_dims(right, [1], 2)
-        x = _node(e, "Solve", {"A": matrix, "B": columns}, "X", dtype, columns.shape)
+        x = node(e, "Solve", {"A": matrix, "B": columns}, "X", dtype, columns.shape)
         return x if right.ndim == 2 else arrays.reshape(e, x, right.shape)
 
     if a.ndim == 2 and b.ndim <= 2:
@@ -109,13 +109,13 @@ def inv(e: Emitter, a):
     def one(m: Value) -> Value:
         t = IR_NAMES[m.dtype]
         unit = Value(m.dtype, m.shape, lambda i: f"({i[0]} == {i[1]} ? {t}(1) : {t}(0))")
-        return _node(e, "Solve", {"A": m, "B": unit}, "X", m.dtype, m.shape)
+        return node(e, "Solve", {"A": m, "B": unit}, "X", m.dtype, m.shape)
     return each_matrix(e, square("inv", floats(e, a)), one)
 
 
 @handles(np.linalg.det)
 def det(e: Emitter, a):
-    return each_matrix(e, square("det", floats(e, a)), lambda m: _node(e, "Det", {"A": m}, "D", m.dtype, ()))
+    return each_matrix(e, square("det", floats(e, a)), lambda m: node(e, "Det", {"A": m}, "D", m.dtype, ()))
 
 
 def adjoint(m: Value) -> Value:
@@ -125,7 +125,7 @@ def adjoint(m: Value) -> Value:
 @handles(np.linalg.cholesky)
 def cholesky(e: Emitter, a, *, upper: bool = False):
     def one(m: Value) -> Value:
-        factor = _node(e, "Cholesky", {"A": adjoint(m) if upper else m}, "L", m.dtype, m.shape)
+        factor = node(e, "Cholesky", {"A": adjoint(m) if upper else m}, "L", m.dtype, m.shape)
         return adjoint(factor) if upper else factor
     return each_matrix(e, square("cholesky", floats(e, a)), one)
 
@@ -198,92 +198,3 @@ def _of_vectors(e, size, ord, axis, keepdims):
         return arrays.reduction(e, "sum", elementwise.cast(e, elementwise.apply(e, "not_equal", size, 0), size.dtype), axis, keepdims=keepdims)
     total = arrays.reduction(e, "sum", size if ord == 1 else elementwise.apply(e, "power", size, ord), axis, keepdims=keepdims)
     return total if ord == 1 else elementwise.apply(e, "power", total, 1.0 / ord)
-
-
-# ---- Fourier transforms ----
-def _transform(e: Emitter, a, n, axis, norm, inverse: bool) -> Value:
-    v = value_of(a)
-    if v.dtype.kind != "c":
-        v = elementwise.cast(e, v, np.complex64 if v.dtype == np.float32 else np.complex128)
-    if n is not None and n != v.shape[arrays.normal(axis, v.ndim)]:
-        raise NotImplementedError("a Fourier transform of another length than the array's: pad it or cut it before")
-    if norm not in (None, "backward"):
-        raise NotImplementedError(f"norm={norm!r} of a Fourier transform: scale the result")
-    axis = arrays.normal(axis, v.ndim)
-    order = [k for k in range(v.ndim) if k != axis] + [axis]
-    turned = arrays.transpose(v, order)
-    result = _node(e, "Fft", {"X": turned}, "Y", v.dtype, turned.shape, "{inverse = 1}" if inverse else "")
-    return arrays.transpose(result, [order.index(k) for k in range(v.ndim)])
-
-
-@handles(np.fft.fft)
-def fft(e: Emitter, a, n=None, axis=-1, norm=None):
-    return _transform(e, a, n, axis, norm, False)
-
-
-@handles(np.fft.ifft)
-def ifft(e: Emitter, a, n=None, axis=-1, norm=None):
-    return _transform(e, a, n, axis, norm, True)
-
-
-@handles(np.fft.rfft)
-def rfft(e: Emitter, a, n=None, axis=-1, norm=None):
-    v = value_of(a)
-    if v.dtype.kind == "c":
-        raise TypeError("np.fft.rfft takes real numbers")
-    axis = arrays.normal(axis, v.ndim)
-    whole = _transform(e, v, n, axis, norm, False)
-    kept = tuple(slice(None, v.shape[axis] // 2 + 1) if k == axis else slice(None) for k in range(v.ndim))
-    return arrays.subscript(e, whole, kept)
-
-
-@handles(np.fft.irfft)
-def irfft(e: Emitter, a, n=None, axis=-1, norm=None):
-    v = value_of(a)
-    axis = arrays.normal(axis, v.ndim)
-    size = 2 * (v.shape[axis] - 1) if n is None else n
-    if not (isinstance(size, int) and isinstance(v.shape[axis], int) and size // 2 + 1 == v.shape[axis]):
-        raise NotImplementedError("np.fft.irfft needs a length that is known, of 2 (m - 1) or 2 m - 1 for m numbers")
-    half = e.settled(elementwise.cast(e, v, np.complex64 if v.dtype == np.complex64 else np.complex128))
-    name = IR_NAMES[half.dtype]
-
-    def mirrored(i):
-        def part(k: str) -> str:
-            return half.at([*i[:axis], f"min({k}, {size // 2})", *i[axis + 1:]])
-
-        k = i[axis]
-        alone = f"{k} == 0" + (f" || {k} == {size // 2}" if size % 2 == 0 else "")  # only the real part of these counts
-        real = f"{name}(complex(real({part(k)}), real({part(k)})*0))"
-        return f"({alone} ? {real} : {k} <= {size // 2} ? {part(k)} : conj({part(f'{size} - {k}')}))"
-
-    full = Value(half.dtype, [size if k == axis else s for k, s in enumerate(half.shape)], mirrored)
-    result = _transform(e, full, None, axis, norm, True)
-    part = np.float32 if half.dtype == np.complex64 else np.float64
-    return Value(part, result.shape, lambda i: f"real({result.at(i)})")
-
-
-def _in_turn(transform, name):
-    def handler(e, a, s=None, axes=(-2, -1), norm=None):
-        if s is not None or norm not in (None, "backward"):
-            raise NotImplementedError(f"np.fft.{name} with s or norm: pad or cut the array before, scale the result")
-        for axis in axes if axes is not None else range(value_of(a).ndim):
-            a = transform(e, a, None, axis)
-        return a
-    return handler
-
-
-FUNCTIONS[np.fft.fft2], FUNCTIONS[np.fft.ifft2] = _in_turn(fft, "fft2"), _in_turn(ifft, "ifft2")
-FUNCTIONS[np.fft.fftn] = lambda e, a, s=None, axes=None, norm=None: _in_turn(fft, "fftn")(e, a, s, axes, norm)
-FUNCTIONS[np.fft.ifftn] = lambda e, a, s=None, axes=None, norm=None: _in_turn(ifft, "ifftn")(e, a, s, axes, norm)
-
-
-def _shift(half):
-    def handler(e, x, axes=None):
-        v = value_of(x)
-        for axis in arrays.axes_of(axes, v.ndim):
-            v = FUNCTIONS[np.roll](e, v, half(v.shape[axis]), axis)
-        return v
-    return handler
-
-
-FUNCTIONS[np.fft.fftshift], FUNCTIONS[np.fft.ifftshift] = _shift(lambda n: n // 2), _shift(lambda n: -(n // 2))
