@@ -79,7 +79,7 @@ np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A,
 # Sizes agree in these because of their numbers, or must be numbers.
 KNOWN_SIZES = ("np.log10([0.0", "np.cbrt([0.0", "m[np.triu_indices_from", "m[np.diag_indices_from", "np.einsum(\"ij,kj\", A, B, optimize=np", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
                "A.item", "np.array(i8.tolist", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
-               "np.fft.ifftn", "np.fft.fft2", "np.repeat(A", "np.repeat(s", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
+               "np.fft.ifftn", "np.fft.fft2", "np.repeat(A", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
 
 
 def cases(text):

@@ -136,6 +136,9 @@ def roll(e, a, shift, axis=None):
 def _repeated(e, repeats, size) -> Value:
     """Each place of `size` as often as its number says: the first of each are marked, and counted."""
     if isinstance(repeats, (list, tuple)):
+        if isinstance(size, Size) and len(repeats) != 1:
+            e.line(f'require {size} == {len(repeats)} else "np.repeat of {{}} elements by {len(repeats)} numbers", {size}')
+            size = len(repeats)
         if len(repeats) not in (1, size):
             raise ValueError(f"np.repeat of {size} elements by {len(repeats)} numbers")
         repeats = FUNCTIONS[np.array](e, list(repeats))
