@@ -80,6 +80,9 @@ def program(function: Any = None, *, backend: str = "cpu", threads: int = 0, ver
     if function is None:
         return functools.partial(program, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir,
                                  keep_denormals=keep_denormals)
+    if inspect.ismethod(function):
+        of_all = program(function.__func__, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir, keep_denormals=keep_denormals)
+        return of_all.__get__(function.__self__)
     if not inspect.isfunction(function):
         raise TypeError(f"headrace.program takes a function that is written in Python, not {type(function).__name__}\n"
                         "  hint: def f(x): return …, which may call methods and partial functions of others")

@@ -100,6 +100,24 @@ class Methods(Case):
         self.assertEqual(a.energy.sdfg.parameters[0].name, "x")
         self.close(a.step.sdfg_for(x).compile()(x), a.step(x))
 
+        class Plain:
+            rate = 2.0
+
+            def scaled(self, x, by=1.0):
+                return self.rate * by * x
+
+            @classmethod
+            def halved(cls, x):
+                return x / cls.rate
+
+        plain = Plain()
+        scaled = headrace.program(plain.scaled)
+        self.close(scaled(x, by=3.0), 6 * x)
+        plain.rate = 5.0
+        self.close(scaled(x), 5 * x)
+        self.close(headrace.grad(lambda x: np.sum(scaled(x)))(x), np.full(3, 5.0))
+        self.close(headrace.program(Plain.halved)(x), x / 2)
+
         def twice(x):
             return a.step(a.step(x))
 
