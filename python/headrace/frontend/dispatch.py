@@ -15,6 +15,7 @@ from ..trees import assembled, has_parts, is_record, items
 from .calling import CALLING
 from .errors import NoArray, Refused
 from .functions import FUNCTIONS, Method, ufunc_method
+from .generators import is_generator
 from .impure import check_pure
 from .objects import BUILTINS, Objects
 from .ranges import Ranges, Rows
@@ -34,10 +35,17 @@ class Dispatch(Objects):
 
     def of_Call(self, n: ast.Call):
         function = self.value(n.func)
-        args, named = [listed(a) for a in self._values(n.args)], {}
+        args, named = self.given(n)
+        if is_generator(function):
+            return self.all_generated(function, args, named)
+        return self.call(function, [listed(a) for a in args], named)
+
+    def given(self, n: ast.Call) -> tuple[list, dict]:
+        """The arguments of a call."""
+        args, named = self._values(n.args), {}
         for k in n.keywords:
             named.update(self.value(k.value) if k.arg is None else {k.arg: self.value(k.value)})
-        return self.call(function, args, named)
+        return args, named
 
     def call(self, function, args: list, named: dict):
         if isinstance(function, functools.partial):

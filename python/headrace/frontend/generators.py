@@ -8,6 +8,7 @@ import inspect
 import types
 from typing import Any, Callable
 
+from . import growing
 from .constructs import NoPlace
 from .imports import without_contexts
 from .returns import returning
@@ -24,20 +25,34 @@ def yields(body: list[ast.stmt]) -> bool:
                for n in body if not isinstance(n, (ast.FunctionDef, ast.Lambda)))
 
 
+def is_generator(function: Any) -> bool:
+    return inspect.isgeneratorfunction(function) or yields(getattr(function, "body", None) or [])
+
+
 class Generators:
     """Part of Lowering, whose `emitter`, `scope`, `bind` and `block` it uses."""
 
     def generator_of(self, call: ast.expr) -> Any:
         """The generator function that is called there, if it is one."""
         function = self.value(call.func) if isinstance(call, ast.Call) else None
-        return function if inspect.isgeneratorfunction(function) or yields(getattr(function, "body", None) or []) else None
+        return function if is_generator(function) else None
 
-    def do_generated(self, s: ast.For, function: Any) -> None:
+    def all_generated(self, function: Any, args: list, named: dict) -> list:
+        """What it yields, as a list, which is what a call is that no loop goes over."""
+        at, (kept, item) = self._statement, (f"its {self.emitter.fresh(n)}" for n in ("yielded", "item"))
+        self.scope.names[kept] = made = growing.noted(self.emitter, [])
+        append = ast.Call(ast.Attribute(ast.Name(kept, ast.Load()), "append", ast.Load()), [ast.Name(item, ast.Load())], [])
+        loop = ast.For(ast.Name(item, ast.Store()), ast.Constant(function), [ast.Expr(append)], [])
+        for n in ast.walk(loop):
+            ast.copy_location(n, at)
+        self.do_generated(loop, function, args, named)
+        del self.scope.names[kept]
+        self.scope.names.pop(item, None)
+        return made
+
+    def do_generated(self, s: ast.For, function: Any, args: list, named: dict) -> None:
         """Its names are "f x", its surroundings are what they are now."""
         prefix = self.emitter.fresh(function.__name__)
-        args, named = self._values(s.iter.args), {}
-        for k in s.iter.keywords:
-            named.update(self.value(k.value) if k.arg is None else {k.arg: self.value(k.value)})
         if isinstance(function, types.MethodType):
             function, args = function.__func__, [function.__self__, *args]
         if isinstance(function, types.FunctionType):

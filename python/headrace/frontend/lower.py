@@ -312,7 +312,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
             return
         call = s.iter
         if (generator := self.generator_of(call)) is not None:
-            self.do_generated(s, generator)
+            self.do_generated(s, generator, *self.given(call))
             return
         over = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
         items = None if over is range else self.value(call)
