@@ -207,6 +207,84 @@ def in_a_branch(x):
     return s.total
 
 
+class Largest:
+    def __init__(self, x):
+        self.value, self.sum, self.at = x[0], 0.0, 0
+        for k in range(len(x)):
+            self.sum += x[k]
+            if x[k] > self.value:
+                self.value, self.at = x[k], k
+
+
+def in_init(x):
+    a, b = Largest(x), Largest(-x)
+    return a.value, a.sum, b.value, b.at - a.at
+
+
+class Leapfrog:
+    damping = 1.0
+
+    def __init__(self, x, v):
+        self.x, self.v, self.t, self.peak, self.moved = x, v, 0.0, -1.0, 0.0
+
+    def step(self, dt):
+        old = self.x
+        self.v = self.v - dt * np.sin(self.x)
+        self.x = self.x + dt * self.v
+        self.v *= 0.999
+        self.moved += np.sum(np.abs(self.x - old))
+        self.t += dt
+        self.damping *= 0.99
+        if (e := np.sum(self.v * self.v)) > self.peak:
+            self.peak = e
+
+
+def by_methods(x, n):
+    s, still = Leapfrog(x, np.cos(x)), Leapfrog(x, 0 * x)
+    for k in range(n):
+        s.step(0.01)
+        if k % 3 == 0:
+            still.step(0.1)
+    middle = s.x
+    while s.t < 0.055:
+        s.step(0.01)
+    return middle, s.x, s.v, s.moved, s.peak, s.damping, still.x, s.t
+
+
+def through_other_names(x):
+    s, t = Sum(), Sum()
+    both, u = [s, t], s
+    for v in x:
+        both[0].total += v
+        u.total += 0.5
+        both[1].total -= v
+    return s.total, t.total
+
+
+def kept_elsewhere(x):
+    s, new = Leapfrog(x, x), np.zeros(len(x))
+    for k in range(len(x)):
+        s.x = new
+        new[0] += 1.0
+    return s.x
+
+
+def without_a_value(x):
+    s = Sum()
+    for k in range(len(x)):
+        s.last = x[k]
+    return s.last
+
+
+def that_are_none(x):
+    s = Sum()
+    s.total = None
+    for k in range(len(x)):
+        if s.total is None or x[k] > s.total:
+            s.total = x[k]
+    return s.total
+
+
 OUTSIDE = Sum()
 
 
@@ -232,13 +310,31 @@ X = np.array([1.5, -0.5, 2.0, 0.25])
 class Objects(Case):
     def test_made_and_changed(self):
         for f, args in ((derivative, (X,)), (turns, (1.5, 0.4)), (leaps, (X, X[::-1])), (layers, (np.outer(X, X), X)), (means, (X,)),
-                        (lists_are_shared, (X,)), (functions_of_functions, (X,)), (conditions_that_bind, (X, 3))):
+                        (in_a_long_loop, (X,)), (in_a_branch, (X,)), (in_init, (X,)), (through_other_names, (X,)), (lists_are_shared, (X,)), (functions_of_functions, (X,)), (conditions_that_bind, (X, 3))):
             with self.subTest(f.__name__):
                 self.same(f, *args, backend="interpreter")
         self.same(layers, np.outer(X, X), X)
 
+    def test_in_long_loops(self):
+        long = np.sin(np.arange(300.0))
+        for f, args in ((in_a_long_loop, (long,)), (in_a_branch, (-long,)), (in_init, (long,)), (through_other_names, (long,)), (by_methods, (X, 4)), (by_methods, (X, 300))):
+            with self.subTest(f.__name__):
+                self.same(f, *args, backend="interpreter")
+        self.same(by_methods, X, 300)
+
+    def test_for_any_size(self):
+        N = headrace.symbol("N")
+
+        def any_size(x: headrace.float64[N], n: int):
+            return in_init(x), by_methods(x, n)
+
+        program = headrace.program(any_size, backend="interpreter")
+        for x, n in ((X, 1), (X[:1], 2), (np.sin(np.arange(9.0)), 11)):
+            for got, expected in zip(sum(program(x, n), ()), sum(any_size(x, n), ())):
+                self.close(got, expected)
+
     def test_gradients(self):
-        for f in (derivative, leaps, means, functions_of_functions):
+        for f in (derivative, leaps, means, functions_of_functions, in_init, lambda x: by_methods(x, 30)[1:]):
             one = lambda *a, f=f: np.sum(f(*map(np.array, a))[0])  # noqa: E731
             args = (X, X * 2)[:2 if f is leaps else 1]
             with self.subTest(f.__name__):
@@ -248,8 +344,9 @@ class Objects(Case):
                 np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
 
     def test_what_control_flow_changes(self):
-        for f, kind, what, *more in ((in_a_long_loop, headrace.UnsupportedError, "an attribute of Sum that changes in a branch or loop", "s.total += x[k]"),
-                                     (in_a_branch, headrace.UnsupportedError, "an attribute of Sum that changes in a branch or loop", "s.total = x[1]"),
+        for f, kind, what, *more in ((kept_elsewhere, headrace.UnsupportedError, "one of them is changed in place", "s.x = new"),
+                                     (without_a_value, headrace.UnsupportedError, "Sum.last, which has no value before this block", "hint: give last a value where"),
+                                     (that_are_none, headrace.UnsupportedError, "Sum.total is None before this block, and bound in it", "s.total = x[k]"),
                                      (of_one_outside, headrace.UnsupportedError, "an attribute of what was made outside", "hint: return the value"),
                                      (of_a_frozen_one, TypeError, "Frozen is frozen: dataclasses.replace makes another one")):
             with self.subTest(f.__name__), self.fails(kind, what, "objects_test.py", "^", *more):

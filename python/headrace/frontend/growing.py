@@ -54,14 +54,18 @@ def replaced(e: Any, value: Any, part):
     return noted(e, value)
 
 
-def may_change(e: Any, owner: Any) -> None:
+def is_here(e: Any, owner: Any) -> bool:
+    """Whether it was made in the block that is open now."""
     kind = type(owner).__name__
     if id(owner) not in e.collections:
         first = f"copy it first, by {kind}(…)" if type(owner) in _CHANGES else f"make another {kind}"
         raise NotImplementedError(f"a {kind} that was made outside of the program has no change in it: {first}")
-    if e.collections[id(owner)][2] != e.block_number:
-        what = f"a {kind} that is changed" if type(owner) in _CHANGES else f"an attribute of {kind} that changes"
-        raise NeedsNumbers([], f"{what} in a branch or loop of the program")
+    return e.collections[id(owner)][2] == e.block_number
+
+
+def may_change(e: Any, owner: list | dict) -> None:
+    if not is_here(e, owner):
+        raise NeedsNumbers([], f"a {type(owner).__name__} that is changed in a branch or loop of the program")
 
 
 def is_method(function: Any) -> bool:

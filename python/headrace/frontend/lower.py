@@ -10,17 +10,19 @@ import numpy as np
 
 from ..trees import has_parts, items, mapped
 from . import arrays, creation, elementwise, gathers, growing, sizes
+from .again import Again
 from .asserting import Asserting
 from .constructs import NoPlace
 from .dispatch import in_program
 from .emitter import Emitter
-from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Rebound, Refused, Resized, Retry, Retyped, Unequal
+from .errors import OutOfScope, Rebound, Refused, Resized, Retry, Retyped, Unequal
 from .evaluate import Evaluator, check_own
+from .fields import Fields
 from .generators import Generators
 from .imports import Imports, without_contexts
 from .local import Local
 from .objects import has_attributes
-from .parts import Parts, part_of, whole_name, with_part
+from .parts import Parts, whole_name
 from .paths import Exits, Paths
 from .ranges import Ranges, Rows
 from .resizing import Resizing
@@ -35,13 +37,14 @@ from .values import Array, Part, Value, is_number, show, value_of
 from .written_out import MOST_WRITTEN_OUT, WrittenOut
 
 
-class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Generators, Asserting, Updates, Evaluator):
+class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Fields, Generators, Asserting, Updates, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
         super().__init__(emitter, scope, depth)
         self.no_groups()
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
+        self._fields: dict[str, tuple] = {}     # of these, those that are attributes
         self._held: set[str] = set()            # lists and dicts whose parts have memory of their own
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
         self._exits: list[Exits] = []           # of the loops that are open
@@ -206,6 +209,10 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
             kept.count = value.count
             self.note_sharing(hint, kept, value)
             return kept
+        if self.is_field(value.of if isinstance(value, Part) else value):
+            kept = self.emitter.materialize(value, hint)
+            self.note_sharing(hint, kept, value)
+            return kept
         return value
 
     def _as_noted(self, name: str, value):
@@ -261,51 +268,9 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
                 del self.scope.names[name]
             elif name in bound or not (isinstance(value, (Array, Part)) and value.ndim):  # arrays: x += … changes them in place
                 self._variables[name] = self._own(name, value)
+        self.own_fields()
 
     # ---- control flow ----
-    def _again(self, translate, numbers, both: set[str] = frozenset()) -> None:
-        """translate(), from the beginning again where the block gives names other types than they had. `numbers(retry)` gives
-        what to do instead where it needs numbers in place of sizes, or None. `both`: names that both branches of an `if` bind."""
-        written_out, block, at_first = False, self.emitter.block_number, translate
-        while True:
-            emitter, names, variables, shared = (self.emitter.snapshot(), dict(self.scope.names), dict(self._variables),
-                                                 set(self._shared))
-            grouped, closed, unbound, left, open_loops = (dict(self.grouped), list(self._closed), dict(self.scope.unbound),
-                                                          dict(self.scope.left), list(self._exits))
-            try:
-                translate()
-                for name in self._variables.keys() - variables.keys():
-                    if whole_name(name) == RESULT:
-                        continue
-                    del self._variables[name]  # from here on it is bound anew as any name, and what shares its memory keeps it
-                return
-            except Retry as retry:
-                instead = numbers(retry) if isinstance(retry, (NeedsNumbers, Unequal)) else None
-                whole = whole_name(retry.name) if isinstance(retry, (Retyped, Resized)) else ""
-                known = whole in names and whole not in variables
-                new = isinstance(retry, Retyped) and whole not in names and whole in both and retry.name not in self._retyped
-                memory = isinstance(retry, NeedsMemory) and retry.selected.block == block
-                held = isinstance(retry, Rebound) and (instead is None or written_out) and retry.name not in self._held
-                if instead is None and not known and not new and not memory and not held or instead is not None and written_out and not held:
-                    raise
-                self.emitter.restore(emitter)
-                self.scope.names, self._variables, self._shared = names, variables, shared
-                self.grouped, self._closed, self._exits = grouped, closed, open_loops
-                self.scope.unbound, self.scope.left = unbound, left
-                if held:
-                    self._held.add(retry.name)
-                    translate, written_out = at_first, False
-                elif instead is not None:
-                    translate, written_out = instead, True
-                elif memory:
-                    retry.selected.place()
-                elif new:
-                    self._retyped[retry.name] = retry
-                elif isinstance(retry, Resized):
-                    self.will_shrink(value_of(names[retry.name]).shape[0], names, variables)
-                else:
-                    names[whole] = with_part(names[whole], retry.name, self._as_retyped(part_of(names[whole], retry.name), retry))
-
     def do_For(self, s: ast.For) -> None:
         if s.orelse:
             self.block(without_else(s, self.fresh_left()))
@@ -428,7 +393,12 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Gene
         """The loop with its variable as a number, one body after the other; None where its bounds are not known."""
         if not all(isinstance(b, int) for b in bounds) or len(range(*bounds)) > MOST_WRITTEN_OUT:
             return None
-        return lambda: self.one_by_one(s, (k if rows is None else arrays.subscript(self.emitter, rows, k) for k in range(*bounds)))
+
+        def bodies() -> None:
+            self.one_by_one(s, (k if rows is None else arrays.subscript(self.emitter, rows, k) for k in range(*bounds)))
+
+        bodies.times = len(range(*bounds))  # type: ignore[attr-defined]
+        return bodies
 
     def do_While(self, s: ast.While) -> None:
         if s.orelse:

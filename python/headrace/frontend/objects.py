@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..trees import MADE, has_parts, is_record
-from . import growing
+from . import fields, growing
 from .sizes import Size
 from .source import TranslationError
 from .values import Value, is_number
@@ -33,7 +33,7 @@ def has_attributes(value: Any) -> bool:
 
 
 class Objects:
-    """Part of Evaluator, whose `inline` it uses."""
+    """Part of Evaluator, whose `inline` and `bind_field` it uses."""
 
     def special(self, value: Any, name: str, *args: Any) -> Any:
         """value.__name__(…), where its class has that in Python."""
@@ -61,6 +61,7 @@ class Objects:
         """kind(…), by its `__init__`; where nothing in it is the program's, as Python makes it if programs can't."""
         made, before = object.__new__(kind), self.emitter.snapshot()
         vars(made)[MADE] = True
+        growing.noted(self.emitter, made)
         self.emitter.making.append(made)
         try:
             self.inline(kind.__init__, [made, *args], named)
@@ -87,7 +88,8 @@ class Objects:
             return
         if frozen:
             raise TypeError(f"{type(owner).__name__} is frozen: dataclasses.replace makes another one")
-        if not any(owner is made for made in self.emitter.making):
-            growing.may_change(self.emitter, owner)
+        if self.bind_field(owner, name, value):
+            return
+        fields.may_bind(self.emitter, owner, name)
         vars(owner)[name] = self._kept(value, name)
         growing.noted(self.emitter, owner)

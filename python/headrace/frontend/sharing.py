@@ -70,6 +70,8 @@ class Sharing:
     def held(self, value, body: list[ast.stmt]):
         """What a loop goes over: a copy where the body binds the name of that memory to another array."""
         memory = _memory(value)
+        if self.is_field(memory):
+            return self.emitter.materialize(value)
         for name in assigned(body, updated=False) if isinstance(memory, Array) and memory.ndim else ():
             if any(a.root == memory.root for a in _arrays(self.scope.names.get(name))):
                 kept = self.emitter.materialize(value)
@@ -100,9 +102,9 @@ class Sharing:
         if others := self._names_of(value) - {name}:
             self._note(name, others, own.root, value.root)
 
-    def note_callers(self, name: str, own: Array) -> None:
-        """`own`, the memory of `name`, gets what is_callers."""
-        self._note(name, {_CALLER}, own.root)
+    def note_callers(self, name: str, own: Array, *others: Array) -> None:
+        """`own`, the memory of `name`, gets what is_callers, or `others`, of which nobody here knows who has them."""
+        self._note(name, {_CALLER}, own.root, *(a.root for a in others))
 
     def is_callers(self, value) -> bool:
         """Whether this is the caller's array, or holds what a name has that the caller's array was bound to."""
