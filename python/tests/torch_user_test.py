@@ -535,9 +535,22 @@ class State(UserCase):
                 with self.fails(RuntimeError, f"Class values must be {text}"):
                     compiled(torch.tensor([[1, wrong]]))
         self.assertNotIn("torch.fallback", headrace.counters())
-        step = headrace.train_step(Labels(), lambda y: y.sum(), torch.optim.SGD(ours.parameters(), lr=0.1))
-        with self.fails(headrace.UnsupportedError, "a model that looks at its data", "Class values must be", "headrace.module"):
-            step(torch.tensor([[1, 2]]))
+
+    def test_steps_of_data_that_is_wrong_change_nothing(self):
+        for make in (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: torch.optim.AdamW(p, lr=0.1)):
+            for scaler in (None, torch.amp.GradScaler("cpu")):
+                model = Labels()
+                eager, optimizer = copy.deepcopy(model), make(model.parameters())
+                step, theirs = headrace.train_step(model, lambda y: y.square().sum(), optimizer, scaler=scaler), make(eager.parameters())
+                for k in range(3):
+                    loss = eager(torch.tensor([[1, k]])).square().sum()
+                    theirs.zero_grad()
+                    loss.backward()
+                    theirs.step()
+                    self.same(step(torch.tensor([[1, k]])), loss.detach())
+                    with self.fails(RuntimeError, "Class values must be smaller than num_classes"):
+                        step(torch.tensor([[1, 4]]))
+                    self.same(model.weight.detach(), eager.weight.detach())
 
     def test_buffers_that_gradients_read(self):
         eager, model, ours = self.pair(Twice)

@@ -94,9 +94,9 @@ class _Step(Version):
     def __init__(self, state: _Steps, exported, module: torch.nn.Module):
         super().__init__(state, exported, module)
         self.optimizer, self.scaler = state.optimizer, state.scaler
-        if asserted := [check.message for check in exported.checks if check.assertion]:
-            raise UnsupportedError(f"a model that looks at its data, \"{asserted[0]}\": the parameters would be updated before "
-                                   "that is known\nhint: headrace.module(model) and optimizer.step()")
+        told = [(check, exported.lowered.outputs[check.result]) for check in exported.checks]
+        self._known = [c for c, o in told if c.assertion and o.kind != "program"]  # before the run
+        self._asserted = [c for c, o in told if c.assertion and o.kind == "program"]
         if written := {name for _, name in exported.buffers} & {name for name, _ in module.named_parameters()}:
             raise UnsupportedError(f"forward writes to the parameter {min(written)}, which the step updates, too\n"
                                    "hint: headrace.module(model) and optimizer.step()")
@@ -106,7 +106,8 @@ class _Step(Version):
         groups = [[n for n in inputs if any(_tensor(places[n]) is p for p in settings["params"])] for settings in state.optimizer.param_groups]
         self.groups = [Group(state.optimizer, k, [_tensor(places[n]) for n in members]) for k, members in enumerate(groups) if members]
         members = [m for m in groups if m]
-        text = _composed(self.function, self.function.outputs[loss], members, [g.rule for g in self.groups], self.scaler is not None)
+        conditions = [self.function.outputs[o.what] for c, o in told if c in self._asserted]
+        text = _composed(self.function, self.function.outputs[loss], members, [g.rule for g in self.groups], self.scaler is not None, conditions)
         count("torch.train_step", "programs")
         self.runner = Runner(Sdfg.parse(text), threads=state.threads, **state.debug)
         self.sizes: dict[str, int] = {}  # of the latest step
@@ -160,6 +161,7 @@ class _Step(Version):
 
     def __call__(self, leaves: list) -> torch.Tensor:
         symbols = self.sizes = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()}
+        self._look(self._known, [], leaves, symbols)
         arguments = self._gather(leaves, symbols)
         states, scalars, done = [], [], []
         for group in self.groups:
@@ -178,18 +180,21 @@ class _Step(Version):
             for k, t in dense.items():
                 given[k].copy_(t)
             torch.autograd.graph.increment_version([_tensor(w) for w in self._where] + states)
+            self._look(self._asserted, made, leaves, symbols)  # without which nothing was updated
             if self.scaler is None or _taken(self.scaler, made[-1]):
                 for k, (where, name) in self.buffers:
                     where[name].copy_(self._result(self.exported.lowered.outputs[k], made, leaves, symbols))
                 for d in done:
                     d()
-        for check in self.exported.checks:
-            check.look(self._result(self.exported.lowered.outputs[check.result], made, leaves, symbols))
+        self._look([c for c in self.exported.checks if not c.assertion], made, leaves, symbols)
         if self.attributes:
             self._keep([self._result(o, made, leaves, symbols) for o in self.exported.lowered.outputs])
         self.optimizer._opt_called = True  # what schedulers look at
         return self._result(self.exported.lowered.outputs[self.exported.results[0]], made, leaves, symbols)
 
+    def _look(self, checks: list, made: list, leaves: list, symbols: dict) -> None:
+        for check in checks:
+            check.look(self._result(self.exported.lowered.outputs[check.result], made, leaves, symbols))
 
     def _written(self, arguments: int, states: int) -> list[int]:
         """Which of the program's arguments it writes: parameters, and the optimizer's states."""
@@ -232,10 +237,10 @@ def _taken(scaler: torch.amp.GradScaler, overflows: torch.Tensor) -> bool:
 
 
 # ---- the program ----
-def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule], scaled: bool) -> str:
+def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule], scaled: bool, conditions: list[str]) -> str:
     """IR text: the gradient of `loss` by the inputs in `groups`, and after it their updates. `scaled`: the gradient of the loss is an
     argument, what the others are divided by; where one is not finite nothing is updated, and the last result says how many numbers are
-    not."""
+    not. Nor is anything where one of the outputs in `conditions` is false."""
     wanted = [function.inputs[n] for members in groups for n in members]
     gradient = function.sdfg.gradient([loss], wanted, keep_outputs=True, given=[loss] if scaled else [])
     text, gradients = gradient.program.text, gradient.input_gradients
@@ -248,7 +253,7 @@ def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule], s
     symbols = [p for p in parameters if p.endswith(": symbol")]
     declared = [f"transient {g}: {types[g]}" for g in gradients.values()]
     states, scalars, lines = [], [], []
-    guard = _Guard(gradient.output_gradients[loss], types, gradients.values(), names) if scaled else None
+    guard = _Guard(gradient.output_gradients[loss] if scaled else None, types, gradients.values(), names, conditions) if scaled or conditions else None
     for k, (members, rule) in enumerate(zip(groups, rules)):
         h = _unused(f"settings_{k}", names)
         scalars.append(f"{h}: f64[{len(rule.scalars(_ANY, 1))}]")
@@ -257,7 +262,7 @@ def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule], s
             kept = {s: _unused(f"{name}_{s}", names) for s in rule.states}
             states += [f"inout {s}: {types[name]}" for s in kept.values()]
             lines += _update(rule, name, gradients[name], kept, h, types[name], declared, names, guard)
-    if guard is not None:
+    if guard is not None and scaled:
         scalars.append(guard.scale)
         outputs.append(f"{guard.overflows}: f32[1]")
         lines = guard.lines + lines
@@ -273,18 +278,23 @@ _ANY = {"lr": 1, "weight_decay": 0, "momentum": 0, "dampening": 0, "betas": (0.5
 
 
 class _Guard:
-    """Of the updates of scaled gradients: what they are divided by, and whether all are finite."""
+    """Of updates: when there are any. Of scaled gradients: what they are divided by, and whether all are finite."""
 
-    def __init__(self, seed: str, types: dict[str, str], gradients: Iterable[str], names: set[str]):
-        self.scale = f"{seed}: {types[seed]}"  # declared
-        self.overflows = _unused("overflows", names)
-        self.divisor = seed + _indexed(["0"] * len(_sizes(types[seed])))
-        self.lines = [f"{self.overflows}[0] = 0"]
-        for g in gradients:
-            sizes = _sizes(types[g])
-            index = [_unused(f"i{k}_", names, keep=False) for k in range(len(sizes))]
-            element = g + _indexed(index)
-            self.lines += _mapped(index, sizes, [f"{self.overflows}[0] += isnan({element}) || isinf({element}) ? 1.0 : 0.0"])
+    def __init__(self, seed: str | None, types: dict[str, str], gradients: Iterable[str], names: set[str], conditions: list[str]):
+        met = [f"{c}{_indexed(['0'] * len(_sizes(types[c])))} != 0" for c in conditions]
+        self.divisor: str | None = None
+        if seed is not None:
+            self.scale = f"{seed}: {types[seed]}"  # declared
+            self.overflows = _unused("overflows", names)
+            self.divisor = seed + _indexed(["0"] * len(_sizes(types[seed])))
+            self.lines = [f"{self.overflows}[0] = 0"]
+            for g in gradients:
+                sizes = _sizes(types[g])
+                index = [_unused(f"i{k}_", names, keep=False) for k in range(len(sizes))]
+                element = g + _indexed(index)
+                self.lines += _mapped(index, sizes, [f"{self.overflows}[0] += isnan({element}) || isinf({element}) ? 1.0 : 0.0"])
+            met.append(f"{self.overflows}[0] == 0")
+        self.passed = " && ".join(met)
 
 
 def _sizes(type_: str) -> list[str]:
@@ -318,7 +328,7 @@ def _update(rule: Rule, name: str, gradient: str, states: dict[str, str], h: str
         word = match[0]
         if word in arrays:
             element = f"{work}({arrays[word]})" if dtype in HALVES else arrays[word]
-            return f"({element} / {work}({guard.divisor}))" if word == "G" and guard is not None else element
+            return f"({element} / {work}({guard.divisor}))" if word == "G" and guard is not None and guard.divisor else element
         if word in local:
             return local[word]
         return f"{work}({h}[{word[1:]}])" if re.fullmatch(r"h\d", word) else word
@@ -329,7 +339,7 @@ def _update(rule: Rule, name: str, gradient: str, states: dict[str, str], h: str
         value = re.sub(r"\b[A-Za-z_]\w*", read, value)
         if target in arrays:
             value = f"{dtype}({value})" if dtype in HALVES else value
-            lines.append(f"{arrays[target]} = " + (f"{guard.overflows}[0] == 0 ? {value} : {arrays[target]}" if guard is not None else value))
+            lines.append(f"{arrays[target]} = " + (f"{guard.passed} ? {value} : {arrays[target]}" if guard is not None else value))
         else:
             local[target] = _unused(f"{target}_{name}", names)
             declared.append(f"transient {local[target]}: {work} @register")
