@@ -24,7 +24,7 @@ std::string Identifier(const std::string& text, const std::string& fallback) {
 Name Emitter::Unique(const std::string& text, const std::string& fallback) {
   std::string stem = Identifier(text, fallback), name = stem;
   int& suffix = next_suffix_[stem];
-  while (!taken_.insert(name).second) name = stem + "_" + std::to_string(++suffix);
+  while (indices_.count(name) || !taken_.insert(name).second) name = stem + "_" + std::to_string(++suffix);
   return Name(name);
 }
 
@@ -78,6 +78,7 @@ void Emitter::Elementwise(Name target, const std::vector<Expr>& shape,
   for (size_t d = 0; d < shape.size(); ++d) {
     Name index("i" + std::to_string(d));
     if (taken_.count(index.str())) index = Unique(index.str());
+    indices_.insert(index.str());
     map.ranges.push_back({index, IntExpr(0), shape[d], IntExpr(1)});
     at.push_back(SymbolExpr(index));
   }

@@ -43,6 +43,7 @@ class Emitter {
   std::vector<Open> bodies_ = {Open{}};
   int next_body_ = 1;
   std::unordered_set<std::string> taken_;
+  std::unordered_set<std::string> indices_;  // of maps; many maps have the same, no container has
   std::unordered_map<std::string, int> next_suffix_;
   Origin origin_;
 };

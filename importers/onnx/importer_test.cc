@@ -229,6 +229,13 @@ TEST(ImporterTest, IfBecomesAConditional) {
 )");
 }
 
+TEST(ImporterTest, ValuesMayBeCalledAsIndicesAre) {
+  const std::string text = ImportText(Model(R"(g (float[2] x) => (float[2, 1] y, float[2, 2] z)
+    <float[2, 1] a = {1, 2}, float[2, 2] i1 = {3, 4, 5, 6}> { y = Identity(a) z = Identity(i1) })"));
+  EXPECT_NE(text.find("constant i1_1: f32[2, 2]"), std::string::npos) << text;
+  EXPECT_NE(text.find("{ z[i0, i1] = i1_1[i0, i1] }"), std::string::npos) << text;
+}
+
 TEST(ImporterTest, IfWithAKnownConditionIsItsBranch) {
   std::string text = ImportText(Model(R"(g (float[2, N] x) => (float[2, N] y) {
     two = Constant<value = int64 {2}>()
