@@ -264,7 +264,8 @@ class RuntimeSizes {
       if (!start || !end || !step) continue;
       if (!AsInt(step)) Check(Bin(Op::kNe, step, IntExpr(0)), "a step is zero");
       auto wrapped = [&](const Expr& e) { return SelectExpr(Negative(e), Bin(Op::kAdd, e, d), e); };
-      auto clamped = [&](const Expr& e, Expr lo, Expr hi) { return Call2("max", lo, Call2("min", wrapped(e), hi)); };
+      // The upper limit counts where they cross: going back, nothing of a size of 0 is a place to begin at.
+      auto clamped = [&](const Expr& e, Expr lo, Expr hi) { return Call2("min", hi, Call2("max", wrapped(e), lo)); };
       const Expr back = Negative(step), last = Bin(Op::kSub, d, IntExpr(1));
       Expr b = SelectExpr(back, clamped(start, IntExpr(0), last), clamped(start, IntExpr(0), d));
       Expr e = SelectExpr(back, clamped(end, IntExpr(-1), last), clamped(end, IntExpr(0), d));

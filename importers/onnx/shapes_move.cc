@@ -159,7 +159,7 @@ Expr SliceExtent(const Expr& dim, const Expr& start, const Expr& end, int64_t st
     if (v && (*v > (int64_t{1} << 30) || *v == -1) && !is_end) return dim - 1;
     if (v && *v < -(int64_t{1} << 30) && is_end) return IntExpr(-1);
     if (v && *v < 0 && is_end) return Max(dim + *v, IntExpr(-1));
-    if (v) return *v < 0 ? Max(dim + *v, zero) : Min(IntExpr(*v), dim - 1);
+    if (v) return Min(*v < 0 ? Max(dim + *v, zero) : IntExpr(*v), dim - 1);
     return {};
   };
   Expr b = clamp(start, false), e = clamp(end, true);

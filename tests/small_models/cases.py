@@ -123,6 +123,9 @@ def sizes_as_data():
     yield "slice by inputs", text(21, "g (float[N, M] x, int64[2] a, int64[2] b, int64[2] c) => (float[P, Q] y) { axes = Constant<value_ints = [0, 1]>() y = Slice(x, a, b, axes, c) }"
                                   ), [f32(7, 5), i64(-1, 0), i64(-100, 100), i64(-2, 3)]
     yield "slice along given axes", text(21, "g (float[N, M] x, int64[1] a, int64[1] b, int64[1] axes) => (float[P, Q] y) { y = Slice(x, a, b, axes) }"), [f32(7, 5), i64(1), i64(4), i64(-1)]
+    rows = text(21, "g (float[N, 2] x, int64[1] a, int64[1] b) => (float[P, 2] y, float[Q, 2] z) <int64[1] i = {0}, int64[1] s = {-1}, int64[1] two = {-2}, int64[1] end = {-9}> { y = Slice(x, a, b, i, s) z = Slice(x, two, end, i, s) }")
+    for n in (0, 2, 3):
+        yield f"{n} rows sliced backwards", rows, [f32(n, 2), i64(-1), i64(-4)]
     yield "range of floats", text(21, "g (float a, float b, float c) => (float[N] y) { y = Range(a, b, c) }"), [np.float32(1), np.float32(-4), np.float32(-0.75)]
     yield "range of integers times its length", text(21, """g (int64 n) => (int64[N] y) {
         zero = Constant<value_int = 0>() one = Constant<value_int = 1>() r = Range(zero, n, one) s = Size(r) y = Mul(r, s) }"""), [np.int64(5)]
