@@ -152,12 +152,13 @@ Status ConvTranspose(const NodeCall& c, std::vector<Inferred>* out) {
   Shape s = {x->shape[0], weights->shape[1] * Expr(c.Int("group", 1))};
   for (size_t i = 0; i < n; ++i) {
     const Expr k = kernel ? IntExpr((*kernel)[i]) : weights->shape[i + 2];
+    const Expr stride(w.strides[i]), extent = (k - 1) * Expr(w.dilations[i]) + 1;
+    const Expr room = (x->shape[i + 2] - 1) * stride + extra[i];
     if (fixed && fixed->size() >= n) s.push_back(IntExpr((*fixed)[fixed->size() - n + i]));
     else if (w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER")
-      s.push_back(x->shape[i + 2] * Expr(w.strides[i]));
+      s.push_back(room + Min(extent, stride));  // there is no padding to take away where a window is shorter than a step
     else
-      s.push_back((x->shape[i + 2] - 1) * Expr(w.strides[i]) + extra[i] + (k - 1) * Expr(w.dilations[i]) + 1 -
-                  Expr(w.auto_pad == "VALID" ? 0 : w.pads[i] + w.pads[i + n]));
+      s.push_back(room + extent - Expr(w.auto_pad == "VALID" ? 0 : w.pads[i] + w.pads[i + n]));
   }
   Fill(out, 0, s);
   return {};

@@ -126,6 +126,9 @@ def sizes_as_data():
     rows = text(21, "g (float[N, 2] x, int64[1] a, int64[1] b) => (float[P, 2] y, float[Q, 2] z) <int64[1] i = {0}, int64[1] s = {-1}, int64[1] two = {-2}, int64[1] end = {-9}> { y = Slice(x, a, b, i, s) z = Slice(x, two, end, i, s) }")
     for n in (0, 2, 3):
         yield f"{n} rows sliced backwards", rows, [f32(n, 2), i64(-1), i64(-4)]
+    for k in (1, 2, 3):
+        outward = text(11, """g (float[1, 1, N, M] x, float[1, 1, %d, %d] w) => (float[1, 1, P, Q] y) { y = ConvTranspose<auto_pad = "SAME_UPPER", strides = [2, 2]>(x, w) }""" % (k, k))
+        yield f"transposed convolution that keeps its size, windows of {k} by steps of 2", outward, [f32(1, 1, 3, 4), f32(1, 1, k, k)], [outward_sums(f32(1, 1, 3, 4), f32(1, 1, k, k))]
     yield "range of floats", text(21, "g (float a, float b, float c) => (float[N] y) { y = Range(a, b, c) }"), [np.float32(1), np.float32(-4), np.float32(-0.75)]
     yield "range of integers times its length", text(21, """g (int64 n) => (int64[N] y) {
         zero = Constant<value_int = 0>() one = Constant<value_int = 1>() r = Range(zero, n, one) s = Size(r) y = Mul(r, s) }"""), [np.int64(5)]
@@ -373,6 +376,17 @@ def gradients():
         ddd = ai.onnx.preview.training.Gradient<xs = ["x"], y = "dd">(x) }"""), [x], [4 * x**3, 12 * x**2, 24 * x]
     yield "gradient by an initializer", grad("""g (float[N, 3] x) => (float[2, 3] dw) <float[2, 3] w = {1, 2, 3, 4, 5, 6}> { t = Gemm<transB = 1>(x, w) y = ReduceSumSquare<keepdims = 0>(t)
         dw = ai.onnx.preview.training.Gradient<xs = ["w"], y = "y">(w) }"""), [f32(4, 3)], [2 * (np.arange(1, 7, dtype=np.float32).reshape(2, 3) @ f32(4, 3).T @ f32(4, 3))]
+
+
+def outward_sums(x, w):
+    """Each element adds its window; what is beyond twice the size is cut, half at each end, the odd one behind."""
+    h, v, k = x.shape[2], x.shape[3], w.shape[2]
+    y = np.zeros((2 * (h - 1) + k, 2 * (v - 1) + k))
+    for i in range(h):
+        for j in range(v):
+            y[2 * i:2 * i + k, 2 * j:2 * j + k] += x[0, 0, i, j] * w[0, 0]
+    lo = max(k - 2, 0) // 2
+    return y[lo:lo + 2 * h, lo:lo + 2 * v][None, None].astype(np.float32)
 
 
 def _scan(s, x):
