@@ -149,7 +149,7 @@ class RuntimeAxes {
   onnx::NodeProto Reshaped(const std::string& output, const std::string& data = "data",
                            const std::string& shape = "shape") const {
     onnx::NodeProto n = Node("Reshape", {data, shape}, output);
-    if (c_.opset >= 14) SetInt(&n, "allowzero", 1);  // sizes are as they are
+    SetInt(&n, "allowzero", 1);  // sizes are as they are
     return n;
   }
   void Give(std::vector<onnx::NodeProto> nodes, std::vector<std::pair<std::string, Val>> values) {

@@ -61,11 +61,13 @@ std::vector<Val> Lowering::LowerWithin(std::vector<onnx::NodeProto> nodes,
                                        std::vector<std::pair<std::string, Val>> values, Scope& scope) {
   Scope inner;
   inner.parent = &scope;
-  inner.opsets = scope.opsets;
   inner.prefix = scope.prefix;
   for (auto& [name, v] : values) inner.values[name] = v;
+  Opsets allowzero = *scope.opsets;  // a Reshape of these nodes may have sizes of 0 in models of any opset
+  allowzero[""] = std::max(allowzero[""], 14);
   std::vector<Val> out;
   for (onnx::NodeProto& n : nodes) {
+    inner.opsets = n.op_type() == "Reshape" ? &allowzero : scope.opsets;
     n.set_name(emit.origin().Label().substr(scope.prefix.size()));
     kept_.push_back(std::make_unique<onnx::NodeProto>(std::move(n)));
     LowerNode(*kept_.back(), inner);

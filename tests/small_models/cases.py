@@ -196,6 +196,7 @@ def axes_as_data():
             yield f"{op} over {axes} of the run", late(["axes"], f"y = {op}(x, axes) z = {op}<keepdims = 0>(x, axes)", "float[N, M, K] x, float[2] f_axes", "float[A, B, C] y, float[D] z"), [x, fl(*axes)]
     for axis in (1, -1, 0):
         yield f"sums along axis {axis} of the run", late(["axis"], "y = CumSum<reverse = 1>(x, axis)", "float[N, M, K] x, float f_axis", "float[A, B, C] y"), [x, np.float32(axis)]
+    yield "sums of nothing along an axis of the run, before Reshape took zeros", late(["axis"], "y = CumSum(x, axis)", "float[0] x, float f_axis", "float[A] y", opset=12), [f32(0), np.float32(0)]
     for mode in ("constant", "reflect", "edge"):
         yield f"pad of axes of the run, {mode}", late(["axes", "p"], f'y = Pad<mode = "{mode}">(x, p, , axes)', "float[N, M, K] x, float[2] f_axes, float[4] f_p", "float[A, B, C] y"), [x, fl(-1, 0), fl(1, 2, 0, 1)]
 
