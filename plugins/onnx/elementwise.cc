@@ -69,7 +69,8 @@ const Unary kUnary[] = {
      " | X: f32[2, 3] in [-10, 10]; at 0; attr alpha = 2.0"
      " | X: f32[2, 3] in [-10, 10]; at 0; attr gamma = 0.5, alpha = 1.0"},
     {"Shrink", "Moves values towards zero by bias, small ones to zero.",
-     "output = input < -lambd ? input + bias : input > lambd ? input - bias : 0",
+     "let x = is_int(input) ? f64(input) : input  # of integers: truncated\n"
+     "output = cast(x < -lambd ? x + bias : x > lambd ? x - bias : 0)",
      "input: f32[2, 3] in [-2, 2]; at 0, 0.5, -0.5; attr bias = 0.25"
      " | input: f32[2, 3] in [-2, 2]; at 0, 1, -1; attr lambd = 1.0"
      " | input: f32[2, 3] in [-2, 2]; attr lambd = 0.25, bias = 0.5"},
@@ -134,8 +135,9 @@ void RegisterElementwise(Registrar& r) {
   r.op("Clip")
       .Doc("Limits each element to [min, max]; a bound that is absent does not limit.")
       .Pure(
-          "let lo = min ?: lowest() ; let hi = max ?: highest() ; let x = input[..]  # a bound that is NaN wins\n"
-          "let v = x < lo || isnan(lo) ? lo : x\noutput = v > hi || isnan(hi) ? hi : v")
+          "let x = input[..]  # a bound that is NaN wins\n"
+          "let v = has(min) ? (x < min || isnan(min) ? min : x) : x\n"
+          "output = has(max) ? (v > max || isnan(max) ? max : v) : v")
       .Sample("input: f32[2, 3] in [-10, 10]; min: f32[] = -1; max: f32[] = 2")
       .Sample("input: f32[2, 3] in [-10, 10]; at 1, 2; min: f32[] in [1, 1]; max: f32[] in [2, 2]")
       .Sample("input: f32[2, 3] in [-10, 10]")

@@ -8,6 +8,9 @@ const char kAxes[] =
     "let ax = len(axes ?: []) > 0 ? axes : (noop_with_empty_axes ?: 0) ? [] : range(rank(data))\n"
     "let kept = keepdims ? ax : []\n";
 
+// Roots and logarithms of integers are truncated.
+const char kReal[] = "let real(v) = is_int(data) ? f64(v) : v\n";
+
 struct Reduction {
   const char *name, *doc, *body, *gradient;
 };  // gradient: "" = the derivative of the form
@@ -25,12 +28,14 @@ const Reduction kReductions[] = {
     {"ReduceL1", "Sum of magnitudes.", "reduced[o.., 0@kept] += abs(data[o.., k..@ax])",
      "ddata[o.., k..@ax] = g * sign(data[o.., k..@ax])"},
     {"ReduceL2", "Square root of the sum of squares.",
-     "S[o..] += data[o.., k..@ax] * data[o.., k..@ax]\nreduced[o.., 0@kept] = sqrt(S[o..])",
+     "S[o..] += data[o.., k..@ax] * data[o.., k..@ax]\n"
+     "reduced[o.., 0@kept] = cast(sqrt(real(S[o..])))",
      "ddata[o.., k..@ax] = y == 0 ? 0 : g * (data[o.., k..@ax] / y)"},
-    {"ReduceLogSum", "Logarithm of the sum.", "S[o..] += data[o.., k..@ax]\nreduced[o.., 0@kept] = log(S[o..])", ""},
+    {"ReduceLogSum", "Logarithm of the sum.",
+     "S[o..] += data[o.., k..@ax]\nreduced[o.., 0@kept] = cast(log(real(S[o..])))", ""},
     {"ReduceLogSumExp", "Logarithm of the sum of exponentials, without overflow.",
      "M[o..] max= data[o.., k..@ax]\nlet m = M[o..] == -inf || M[o..] == inf ? 0 : M[o..]\n"
-     "S[o..] += exp(data[o.., k..@ax] - m)\nreduced[o.., 0@kept] = m + log(S[o..])",
+     "S[o..] += exp(real(data[o.., k..@ax] - m))\nreduced[o.., 0@kept] = cast(real(m) + log(S[o..]))",
      "ddata[o.., k..@ax] = g * exp(data[o.., k..@ax] - (y == -inf ? 0 : y))"},
     {"ReduceMax", "Maximum.", "reduced[o.., 0@kept] max= data[o.., k..@ax]", kShared},
     {"ReduceMean", "Arithmetic mean.",
@@ -57,7 +62,7 @@ void RegisterReductions(Registrar& r) {
   for (const Reduction& x : kReductions)
     r.op(x.name)
         .Doc(x.doc)
-        .Pure(kAxes + std::string(x.body))
+        .Pure(kAxes + std::string(kReal) + x.body)
         .Backward(*x.gradient ? kAxes + std::string("let g = dreduced[o.., 0@kept] ; let y = reduced[o.., 0@kept]\n") +
                                     x.gradient
                               : "")

@@ -226,6 +226,10 @@ def corners_of_types():
     yield "strings compared", text(21, "g (string[N] s, string[N] t) => (bool[N] y, string[N] u) { y = Equal(s, t) u = Where(y, s, t) }"), [np.array(["a", "b"], object), np.array(["a", "c"], object)]
     yield "strings normalised", text(21, 'g (string[N] s) => (string[M] y) { y = StringNormalizer<case_change_action = "UPPER", is_case_sensitive = 0, stopwords = ["mon"]>(s) }'), [np.array(["Mon", "tue", "wed"], object)]
     yield "strings gathered", text(21, "g (string[N] s, int64[K] i) => (string[K] y) { y = Gather(s, i) }"), [np.array(["p", "q", "r"], object), i64(2, 0, -1)]
+    yield "roots and logarithms of integers are truncated", text(18, """g (int32[N, 3] x) => (int32[N] a, int32[N] b, int32[N] c) <int64[1] i = {1}> {
+        a = ReduceL2<keepdims = 0>(x, i) b = ReduceLogSum<keepdims = 0>(x, i) c = ReduceLogSumExp<keepdims = 0>(x, i) }"""), [np.array([[3, 4, 1], [9, 1, 1]], np.int32)], [np.array(v, np.int32) for v in ([5, 9], [2, 2], [4, 9])]
+    yield "integers shrink by fractions", text(9, "g (int64[N] x) => (int64[N] y) { y = Shrink<lambd = 1.5, bias = 1.25>(x) }"), [i64(-4, -1, 0, 2, 7)], [i64(-2, 0, 0, 0, 5)]
+    yield "limits of a number that is known, one or none", text(13, "g (int64 hi) => (int64 a, int64 b) <int64 two = {2}> { a = Clip(two, , hi) b = Clip(two) }"), [np.int64(1)]
     yield "NaN and infinities", text(21, "g (float[N] x) => (bool[N] a, bool[N] b, float[N] c, float[N] d, float m) { a = IsNaN(x) b = IsInf(x) c = Relu(x) d = Clip(x) m = ReduceMax<keepdims = 0>(c) }"), [np.array([1, np.inf, -np.inf, -2], np.float32)]
 
 
