@@ -86,6 +86,16 @@ bool HasKnownTrips(const Sdfg& s, NodeId n) {
          std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return HasKnownTrips(s, c); });
 }
 
+// Sums and products of f16 or bf16 are of a larger type until their end. The loops of a statement on its own do without a schedule
+// where none has that; a `for` does not.
+bool AddsUpSmallFloats(const Sdfg& s, NodeId n) {
+  const std::vector<schedule::ElementAccess> all = schedule::AccessesOf(s, n);
+  return std::any_of(all.begin(), all.end(), [&](const schedule::ElementAccess& a) {
+    const DType t = s.Get(a.container).dtype;
+    return (a.op == WriteOp::kAdd || a.op == WriteOp::kMul) && a.write && IsFloat(t) && ByteSize(t) < 4;
+  });
+}
+
 }  // namespace
 
 bool LoopStatements::Fits(BlockId loop, const std::vector<Range>& around, int64_t operations,
@@ -106,7 +116,7 @@ bool LoopStatements::Fits(BlockId loop, std::vector<Range>* around, int64_t oper
     const Control& c = s_.blocks[b].control;
     if (const auto* state = std::get_if<State>(&c)) {
       for (NodeId n : state->statements) {
-        const std::optional<int64_t> own = fits && may(n) ? MostOperations(s_, n, around) : std::nullopt;
+        const std::optional<int64_t> own = fits && may(n) && !AddsUpSmallFloats(s_, n) ? MostOperations(s_, n, around) : std::nullopt;
         fits = own && *own < operations && ++*statements <= kMostStatements;
       }
     } else {
@@ -161,6 +171,7 @@ bool LoopStatements::SetFirst(Name number, NodeId owner, NodeId first) const {
 }
 
 bool LoopStatements::IsSmall(NodeId statement, const std::vector<Range>& around, int64_t operations) const {
+  if (AddsUpSmallFloats(s_, statement)) return false;
   if (RunsInOrder(s_, statement)) return true;
   std::vector<Range> ranges = around;
   const std::optional<int64_t> own = MostOperations(s_, statement, &ranges);

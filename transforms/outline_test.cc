@@ -170,6 +170,38 @@ kernel k1(p0: f32[n0, 8], inout p1: f32, inout p2: f32[n0, 8], inout p3: f32[n0,
 })");
 }
 
+// Of a sum of small floats there may be no schedule, and without one no `for` either.
+TEST(Outline, SumsOfSmallFloatsStayInTheirLoops) {
+  ExpectPass(R"(
+sdfg f(X: f16[T, 8], Y: f16[T]) {
+  for t in 0:T {
+    state {
+      Y[t] = 0
+      map i in 0:8 { Y[t] += X[t, i] }
+    }
+  }
+})",
+             "outline{device=cpu}", R"(
+sdfg f(X: f16[T, 8], Y: f16[T]) {
+  for t in 0:T {
+    state {
+      call k0(p0 = Y, n0 := T, n1 := t)
+      call k1(p0 = Y, p1 = X, n0 := T, n1 := t)
+    }
+  }
+}
+
+kernel k0(p0: f16[n0], n0: symbol, n1: symbol) {
+  assume n1 in 0:n0
+  p0[n1] = 0
+}
+
+kernel k1(inout p0: f16[n0], p1: f16[n0, 8], n0: symbol, n1: symbol) {
+  assume n1 in 0:n0
+  map i0 in 0:8 { p0[n1] += p1[n1, i0] }
+})");
+}
+
 // Where a loop can't be one, what stands together in its body is.
 TEST(Outline, SmallStatementsOfOtherLoops) {
   ExpectPass(R"(

@@ -73,6 +73,9 @@ def control_flow():
             w = Concat<axis = 0>(v, x)
         }>
     }"""), [f32(3), np.int64(4)], [np.tile(f32(3), 5)]
+    for name in ("Max", "Sum"):
+        yield f"loop over a {name} of halves", text(20, f"""g (int64 n, float16[2, 3] x) => (float16[K, 2] y) <bool true = {{1}}, int64[1] one = {{1}}> {{
+            y = Loop (n, true) <body = l (int64 i, bool c) => (bool c, float16[2] m) {{ m = Reduce{name}<keepdims = 0>(x, one) }}> }}"""), [np.int64(3), f32(2, 3).astype(np.float16)], [np.stack([getattr(np, name.lower())(f32(2, 3).astype(np.float16), 1)] * 3)]
     yield "loop whose scan output changes its size", text(21, """g (int64 n) => (float[K] y) {
         s = SequenceEmpty<dtype = 1>()
         q = Loop (n, , s) <body = l (int64 i, bool go, seq(float[P]) v) => (bool more, seq(float[P]) w) {

@@ -148,6 +148,29 @@ kernel k(p0: f32[n, 9], p1: i64[n], p2: f32[n, 9], n: symbol) for cpu {
 })");
 }
 
+// The largest of small floats is one of them, so nothing of it is in a larger type until its end.
+TEST(ChooseSchedule, PlainLoopsOverSmallFloats) {
+  ExpectPass(R"(
+kernel k(p0: f16[n, 2], p1: f16[2, 3], n: symbol, m: symbol) {
+  map i in 0:2 {
+    local r0: f16
+    r0 = -inf
+    map j in 0:3 { r0 max= p1[i, j] }
+    p0[m, i] = r0
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f16[n, 2], p1: f16[2, 3], n: symbol, m: symbol) for cpu {
+  for i in 0:2 {
+    local r0: f16
+    r0 = -inf
+    for j in 0:3 { r0 max= p1[i, j] }
+    check p0[m, i]
+    p0[m, i] = r0
+  }
+})");
+}
+
 // An array in registers that lives longer than a loop is written whole: what is left over of it, too.
 TEST(ChooseSchedule, RegistersThatALoopFills) {
   ExpectPass(R"(

@@ -75,12 +75,12 @@ class Scheduler::PlainStatements : public AccessResolver {
   std::vector<Question> questions_;  // of the statement at hand
 };
 
-// A sum of f16 or bf16 is of a larger type until its end: not here, where it is added up where it lies.
+// A sum of f16 or bf16 is of a larger type until its end: not here, where it is added up where it lies. A maximum is of any type.
 bool Scheduler::SumsSmallFloats(NodeId statement) const {
   const std::vector<ElementAccess> all = AccessesOf(*s_, statement);
   return std::any_of(all.begin(), all.end(), [&](const ElementAccess& a) {
     const DType t = s_->Get(a.container).dtype;
-    return a.write && a.op != WriteOp::kAssign && IsFloat(t) && ByteSize(t) < 4 && std::none_of(a.index.begin(), a.index.end(), IsFromMemory);
+    return a.write && (a.op == WriteOp::kAdd || a.op == WriteOp::kMul) && IsFloat(t) && ByteSize(t) < 4 && std::none_of(a.index.begin(), a.index.end(), IsFromMemory);
   });
 }
 
