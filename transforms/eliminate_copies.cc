@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
 #include "transforms/uses.h"
 #include "transforms/whole.h"
 
@@ -83,9 +84,27 @@ bool HasCopies(const Sdfg& s) {
 // Elements lie one after the other, so that a view of another shape is possible.
 bool Contiguous(const Container& c) { return c.row_major(); }
 
+// Arrays whose sizes the node that writes them finds: it brings their memory, so they can't lie in another one's.
+std::unordered_set<Name> SizedByNodes(const Sdfg& s) {
+  std::unordered_set<Name> out;
+  ForEachNode(s, [&](NodeId n) {
+    const auto* l = std::get_if<Library>(&s.nodes[n].body);
+    if (!l || l->defines.empty()) return;
+    for (const Port& port : l->outputs) {
+      const Container* c = s.Find(port.container);
+      if (!c) continue;
+      const bool found = std::any_of(c->shape.begin(), c->shape.end(), [&](const Expr& d) {
+        return std::any_of(l->defines.begin(), l->defines.end(), [&](Name symbol) { return Mentions(d, symbol); });
+      });
+      if (found) out.insert(port.container);
+    }
+  });
+  return out;
+}
+
 class Eliminator {
  public:
-  Eliminator(const Program& p, Sdfg* s, const Ask& ask) : s_(*s), ask_(ask), index_(p, *s) {}
+  Eliminator(const Program& p, Sdfg* s, const Ask& ask) : s_(*s), ask_(ask), index_(p, *s), sized_(SizedByNodes(*s)) {}
 
   bool Run() {
     for (uint32_t at = 0; at < index_.positions().size(); ++at) {
@@ -162,7 +181,7 @@ class Eliminator {
     if (index_.positions()[at].region >= 0 && !(target.kind == ContainerKind::kTransient && index_.Inside(to, at)))
       return false;
     if (from.WrittenBetween(at, from.Last())) return false;
-    if (target.inout || !Contiguous(target) || !Contiguous(s_.Get(x))) return false;
+    if (target.inout || !Contiguous(target) || !Contiguous(s_.Get(x)) || (c.flat && sized_.count(x))) return false;
     // The sizes of Y must be known where X is first written; those of a parameter are from the start.
     return target.kind != ContainerKind::kTransient || target.shape.size() == s_.Get(x).shape.size();
   }
@@ -217,6 +236,7 @@ class Eliminator {
   Sdfg& s_;
   const Ask& ask_;
   UseIndex index_;
+  const std::unordered_set<Name> sized_;
   std::unordered_map<Name, Name> renamed_;
   bool changed_ = false, made_views_ = false;
 };

@@ -225,6 +225,18 @@ TEST(EliminateCopies, WritersWriteTheOutput) {
              "eliminate-copies", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(X[i], 0) } } }");
 }
 
+// A node that finds the size of its output brings the memory, which is no view of the output's.
+TEST(EliminateCopies, NotIntoAnotherShapeOfASizeThatANodeFinds) {
+  ExpectUnchanged(R"(sdfg f(X: f32[N], Y: i64[n]) {
+                       transient T: i64[1, n]
+                       state {
+                         onnx.NonZero(X = X) -> (Y = T) defines (n)
+                         map i in 0:n { Y.flat[i] = T.flat[i] }
+                       }
+                     })",
+                  "eliminate-copies");
+}
+
 TEST(EliminateCopies, NotWhenTheOriginalChangesMeanwhile) {
   ExpectUnchanged(R"(sdfg f(inout X: f32[N], Y: f32[N]) {
                        transient A: f32[N]
