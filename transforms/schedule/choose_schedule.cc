@@ -77,6 +77,27 @@ Expr Scheduler::WorkOf(const std::vector<NodeId>& body) const {
   return Expr(sum);
 }
 
+// Of neighbours the outer one walks memory faster than the inner one, in all arrays that know: they change places.
+void Scheduler::InMemoryOrder(const Nest& n, std::vector<Range>* outer) const {
+  std::vector<Expr> offsets;
+  for (NodeId id : n.body)
+    for (const ElementAccess& a : AccessesOf(*s_, id))
+      if (const Offset at = OffsetOf(*s_, a.container, a.index, a.flat); at.elements) offsets.push_back(at.elements);
+  const auto is_slower = [&](const Range& a, const Range& b) {  // b than a, everywhere
+    bool slower = false;
+    for (const Expr& e : offsets) {
+      const auto by_a = Coefficient(e, a.index), by_b = Coefficient(e, b.index);
+      const auto x = by_a ? AsInt(*by_a) : std::nullopt, y = by_b ? AsInt(*by_b) : std::nullopt;
+      if (!x || !y || std::abs(*x) > std::abs(*y)) return false;
+      slower |= *x != 0 && std::abs(*x) < std::abs(*y);
+    }
+    return slower;
+  };
+  for (size_t end = outer->size(); end > 1; --end)
+    for (size_t i = 0; i + 1 < end; ++i)
+      if (is_slower((*outer)[i], (*outer)[i + 1])) std::swap((*outer)[i], (*outer)[i + 1]);
+}
+
 std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -89,6 +110,7 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
   std::vector<Range> outer = n.ranges;
   Range lanes = outer[lane];
   outer.erase(outer.begin() + lane);
+  InMemoryOrder(n, &outer);
   const Schedule kind = TakesLanes(*s_, n.body) ? Schedule::kVector : Schedule::kSequential;
   const int64_t cost = OperationsOf(*s_, n.body);
   const auto in_lanes = [&] {
@@ -181,11 +203,17 @@ std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
 bool Scheduler::MayCollapse(const Nest& n, size_t outer, size_t inner) const {
   if (!collapses_ || !CanCollapse(*s_, n, outer, inner)) return false;
   std::unordered_map<Name, int> here;
+  std::unordered_set<Name> seen;  // under another name afterwards
+  const auto moves = [&](const Expr& e) { return Mentions(e, n.ranges[outer].index) || Mentions(e, n.ranges[inner].index); };
   for (NodeId id : n.body)
-    for (const ElementAccess& a : AccessesOf(*s_, id)) ++here[a.root];
-  for (const auto& [root, count] : here)
-    if (const auto all = accesses_.find(root); all != accesses_.end() && all->second > count && !s_->Get(root).shape.empty()) return false;
-  return true;
+    for (const ElementAccess& a : AccessesOf(*s_, id)) {
+      ++here[a.root];
+      if (std::any_of(a.index.begin(), a.index.end(), moves)) seen.insert(a.root);
+    }
+  return std::all_of(seen.begin(), seen.end(), [&](Name root) {
+    const auto all = accesses_.find(root);
+    return all == accesses_.end() || all->second <= here[root] || s_->Get(root).shape.empty();
+  });
 }
 
 // Its ranges are split into groups and joined, in what is done around it, too.

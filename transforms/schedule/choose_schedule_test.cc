@@ -171,6 +171,47 @@ kernel k(p0: f16[n, 2], p1: f16[2, 3], n: symbol, m: symbol) for cpu {
 })");
 }
 
+// Groups of channels: images behind each other are one line, also beside numbers that are kept for each group, and loops go as memory does.
+TEST(ChooseSchedule, LinesOfGroups) {
+  ExpectPass(R"(
+kernel k(p0: f32[6, 8, 7, 7], p1: f32[6, 8, 7, 7]) {
+  map i0 in 0:6 {
+    local r0: f32[2]
+    map i1 in 0:2 {
+      r0[i1] = 0
+      map i2 in 0:4, i3 in 0:7, i4 in 0:7 { r0[i1] += p1[i0, 4 * i1 + i2, i3, i4] }
+    }
+    map i1 in 0:4, i2 in 0:2, i3 in 0:7, i4 in 0:7 { p0[i0, i1 + 4 * i2, i3, i4] = p1[i0, i1 + 4 * i2, i3, i4] - r0[i2] }
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[6, 8, 7, 7], p1: f32[6, 8, 7, 7]) for cpu {
+  view v: f32[6, 56, 7] of p1
+  view v_1: f32[6, 392] of v
+  view v_2: f32[6, 8, 49] of p1
+  view v_3: f32[6, 8, 49] of p0
+  for i0 in 0:6 {
+    local r0: f32[2]
+    for i1 in 0:2 {
+      r0[i1] = 0
+      local sum: f32
+      sum = 0.0
+      local partial: f32[16]
+      map u in 0:16 @vector { partial[u] = 0.0 }
+      for i2_0 in 0:192:16 {
+        map u in 0:16 @vector { partial[u] += v_1[i0, 196 * i1 + i2_0 + u] }
+      }
+      map i2 in 192:196 @vector { partial[i2 - 192] += v_1[i0, 196 * i1 + i2] }
+      map u in 0:16 @halves { sum += partial[u] }
+      r0[i1] += sum
+    }
+    for i2 in 0:2, i1 in 0:4 {
+      map i3 in 0:49 @vector { v_3[i0, i1 + 4 * i2, i3] = v_2[i0, i1 + 4 * i2, i3] - r0[i2] }
+    }
+  }
+})");
+}
+
 // An array in registers that lives longer than a loop is written whole: what is left over of it, too.
 TEST(ChooseSchedule, RegistersThatALoopFills) {
   ExpectPass(R"(

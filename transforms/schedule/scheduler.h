@@ -54,6 +54,7 @@ class Scheduler {
   bool Prepare(Nest* n);  // ranges from 0 by 1 that don't depend on each other
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
+  void InMemoryOrder(const Nest& n, std::vector<Range>* outer) const;
   std::optional<Statements> Transposed(const Nest& n, Range lanes, std::vector<Range> outer, size_t across);
   // ---- transposed.cc ----
   bool IsReadAlong(NodeId id, Name index) const;

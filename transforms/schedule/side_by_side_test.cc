@@ -138,41 +138,42 @@ kernel moments(p0: f32[N, 32, 56, 56] layout [d0, d2, d3, d1], p1: f32[32], p2: 
              "choose-schedule", R"(
 kernel moments(p0: f32[N, 32, 56, 56] layout [d0, d2, d3, d1], p1: f32[32], p2: f32[32], N: symbol) for cpu {
   assume 1 <= N
+  view v_1: f32[N, 32, 3136] of p0 strides [100352, 1, 32]
   local s_all: f32[32] @worker
   local v_all: f32[32] @worker
   map c in 0:32 @vector {
     s_all[c] = 0.0
     v_all[c] = 0.0
   }
-  local partial: f32[56, 32] @worker
-  map part_0 in 0:56 @parallel {
+  local partial: f32[49, 32] @worker
+  map part_0 in 0:49 @parallel {
     local sums: f32[32]
     map c in 0:32 @vector { sums[c] = 0.0 }
-    for n in 0:N, p in part_0:+1, q in 0:56 {
-      map c in 0:32 @vector { sums[c] += p0[n, c, p, q] }
+    for n in 0:N, p in 64 * part_0:min(64 * part_0 + 64, 3136) {
+      map c in 0:32 @vector { sums[c] += v_1[n, c, p] }
     }
     map c in 0:32 @vector { partial[part_0, c] = sums[c] }
   }
   local sums_1: f32[32]
   map c in 0:32 @vector { sums_1[c] = 0.0 }
-  for part_1 in 0:56 {
+  for part_1 in 0:49 {
     map c in 0:32 @vector { sums_1[c] += partial[part_1, c] }
   }
   map c in 0:32 @vector { s_all[c] += sums_1[c] }
   local m_all: f32[32] @worker
   map c in 0:32 @vector { m_all[c] = s_all[c] / f32(3136 * N) }
-  local partial_1: f32[56, 32] @worker
-  map part_0 in 0:56 @parallel {
+  local partial_1: f32[64, 32] @worker
+  map part_0 in 0:64 @parallel {
     local sums_2: f32[32]
     map c in 0:32 @vector { sums_2[c] = 0.0 }
-    for n in 0:N, p in part_0:+1, q in 0:56 {
-      map c in 0:32 @vector { sums_2[c] += (p0[n, c, p, q] - m_all[c]) * (p0[n, c, p, q] - m_all[c]) }
+    for n in 0:N, p in 49 * part_0:min(49 * part_0 + 49, 3136) {
+      map c in 0:32 @vector { sums_2[c] += (v_1[n, c, p] - m_all[c]) * (v_1[n, c, p] - m_all[c]) }
     }
     map c in 0:32 @vector { partial_1[part_0, c] = sums_2[c] }
   }
   local sums_3: f32[32]
   map c in 0:32 @vector { sums_3[c] = 0.0 }
-  for part_1 in 0:56 {
+  for part_1 in 0:64 {
     map c in 0:32 @vector { sums_3[c] += partial_1[part_1, c] }
   }
   map c in 0:32 @vector { v_all[c] += sums_3[c] }

@@ -30,24 +30,30 @@ void ForEachExpr(Sdfg* s, const std::vector<NodeId>& body, const std::function<E
   }
 }
 
-// The dimension that the two indices are together, in an access that has both, side by side.
-std::optional<size_t> Pair(const Sdfg& s, const ElementAccess& a, Name outer, const Range& inner) {
+bool Moves(const Expr& e, Name outer, Name inner) { return Mentions(e, outer) || Mentions(e, inner); }
+
+// The dimension that the two indices are together, in an access that has both, side by side: the outer one alone, or behind what maps around
+// the nest say.
+std::optional<size_t> Pair(const Sdfg& s, const ElementAccess& a, const Nest& n, Name outer, const Range& inner) {
   if (a.flat) return std::nullopt;
   const Container& c = s.Get(a.container);
   for (size_t d = 0; d + 1 < a.index.size(); ++d) {
-    if (a.index[d] != SymbolExpr(outer) || a.index[d + 1] != SymbolExpr(inner.index)) continue;
+    if (a.index[d + 1] != SymbolExpr(inner.index) || !Mentions(a.index[d], outer)) continue;
+    const Expr around = Simplify(a.index[d] - SymbolExpr(outer));
+    const auto moves = [&](const Range& r) { return Mentions(around, r.index); };
+    if (!IsIndexExpr(around) || std::any_of(n.ranges.begin(), n.ranges.end(), moves)) return std::nullopt;
     if (c.shape[d + 1] != inner.end) return std::nullopt;
     const std::vector<Expr> strides = StridesOf(c);
     if (!c.row_major() && strides[d] != strides[d + 1] * c.shape[d + 1]) return std::nullopt;
     for (size_t o = 0; o < a.index.size(); ++o)
-      if (o != d && o != d + 1 && (Mentions(a.index[o], outer) || Mentions(a.index[o], inner.index))) return std::nullopt;
+      if (o != d && o != d + 1 && Moves(a.index[o], outer, inner.index)) return std::nullopt;
     return d;
   }
   return std::nullopt;
 }
 
 bool MentionsAny(const std::vector<Expr>& list, Name a, Name b) {
-  return std::any_of(list.begin(), list.end(), [&](const Expr& e) { return Mentions(e, a) || Mentions(e, b); });
+  return std::any_of(list.begin(), list.end(), [&](const Expr& e) { return Moves(e, a, b); });
 }
 
 // `e` without the reads that pair the two: does it still speak of them?
@@ -108,7 +114,7 @@ bool CanCollapse(const Sdfg& s, const Nest& n, size_t outer, size_t inner) {
     const auto* t = std::get_if<Tasklet>(&s.nodes[id].body);
     if (!t || SpeaksOf(t->value, a.index, b.index)) return false;
     for (const ElementAccess& x : AccessesOf(s, id))
-      if (MentionsAny(x.index, a.index, b.index) && !Pair(s, x, a.index, b)) return false;
+      if (MentionsAny(x.index, a.index, b.index) && !Pair(s, x, n, a.index, b)) return false;
   }
   return true;
 }
@@ -119,7 +125,7 @@ void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner) {
   const auto merged = [&](Name container, std::vector<Expr>* index) {
     ElementAccess access;
     access.container = container, access.index = *index;
-    const auto d = Pair(*s, access, a.index, b);
+    const auto d = Pair(*s, access, *n, a.index, b);
     if (!d) return container;
     const Container& c = s->Get(container);
     Container view;
@@ -133,6 +139,7 @@ void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner) {
       view.strides = StridesOf(c);
       view.strides.erase(view.strides.begin() + static_cast<long>(*d));
     }
+    (*index)[*d] = SymbolExpr(a.index) + ((*index)[*d] - SymbolExpr(a.index)) * b.end;
     index->erase(index->begin() + static_cast<long>(*d) + 1);
     for (Name known : s->order) {
       const Container& o = s->Get(known);
