@@ -21,14 +21,14 @@ class _Before:
         self.emitter, self.names, self.variables = lowering.emitter.snapshot(), dict(scope.names), dict(lowering._variables)
         self.shared, self.fields, self.exits = set(lowering._shared), dict(lowering._fields), list(lowering._exits)
         self.grouped, self.closed = dict(lowering.grouped), list(lowering._closed)
-        self.unbound, self.left = dict(scope.unbound), dict(scope.left)
+        self.unbound, self.left, self.holders = dict(scope.unbound), dict(scope.left), dict(scope.holders)
 
     def put_back(self, lowering: Any) -> None:
         scope = lowering.scope
         lowering.emitter.restore(self.emitter)
         scope.names, lowering._variables, lowering._shared, lowering._fields = self.names, self.variables, self.shared, self.fields
         lowering.grouped, lowering._closed, lowering._exits = self.grouped, self.closed, self.exits
-        scope.unbound, scope.left = self.unbound, self.left
+        scope.unbound, scope.left, scope.holders = self.unbound, self.left, self.holders
 
 
 class Again:

@@ -20,7 +20,6 @@ _STATEMENTS = {
     ast.AsyncWith: ("with statements", "put the call of the program inside of it"),
     ast.AsyncFor: ("async loops", "write for"),
     ast.Global: ("global statements", "return the value, or change an array that is an argument"),
-    ast.Nonlocal: ("nonlocal statements", "return the value, or change an array that is an argument"),
     ast.Delete: ("del statements of parts", "take an item out of a list or dict by pop()"),
     ast.Match: ("match statements with patterns of classes, of dicts or with a star", "write if and elif"),
 }

@@ -14,7 +14,8 @@ from . import arrays, growing
 from .dispatch import DEEPEST_CALL
 from .evaluate import Evaluator
 from .ranges import Rows
-from .scope import Scope
+from .nonlocals import names_of
+from .scope import Scope, held
 from .source import Source
 from .statements import assigned
 from .values import Value
@@ -32,9 +33,17 @@ class LocalScope(Scope):
     def unbound_by(self, name: str):
         return self.unbound.get(name) if name in self.names or name in self.own else self.around.unbound_by(name)
 
+    def holder_of(self, name: str) -> Any:
+        return self.holders.get(name) or (None if name in self.own else self.around.holder_of(name))
+
+    def is_own(self, name: str) -> bool:
+        return name in self.own
+
     def find(self, name: str):
         if name in self.names:
             return self.names[name]
+        if name in self.holders:
+            return held(self.holders[name], name)
         if name in self.own:
             raise NameError(f"{name} is bound in this function, and read before that")
         return self.around.find(name)
@@ -52,7 +61,7 @@ class LocalFunction:
         around = evaluator.scope.source.function
         self.outer = getattr(around, "outer", around)  # the Python function at the bottom
         self._source.body, self._source.function = body, types.SimpleNamespace(__name__=self.__name__, outer=self.outer)
-        self.own = frozenset(assigned(body)) | frozenset(self.signature.parameters)
+        self.own = (frozenset(assigned(body)) - names_of([s for s in body if isinstance(s, ast.Nonlocal)])) | frozenset(self.signature.parameters)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """As a key of sorted(), and where else Python's own functions call it."""
@@ -79,6 +88,7 @@ class Local:
     def do_FunctionDef(self, s: ast.FunctionDef) -> None:
         if s.decorator_list:
             raise NotImplementedError("a function with a decorator that is defined in a program: define it outside")
+        self.share(s.body)
         self.bind(s.name, LocalFunction(self, s))
 
     def of_Lambda(self, n: ast.Lambda) -> LocalFunction:
@@ -115,7 +125,8 @@ _WALKS = (enumerate, zip, reversed, dict, type({}.keys()), type({}.values()), ty
 def comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp) -> list:
     """What it goes over is known when the program is translated: numbers of a range, items of a tuple or list, rows of an array whose
     number is known."""
-    inner = evaluator.function(evaluator.emitter, LocalScope(evaluator.scope.source, {}, evaluator.scope), evaluator.depth)
+    own = frozenset(n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
+    inner = evaluator.function(evaluator.emitter, LocalScope(evaluator.scope.source, {}, evaluator.scope, own), evaluator.depth)
     made: list = []
 
     def run(generators: list[ast.comprehension]) -> None:
@@ -136,7 +147,7 @@ def _items(e: Any, over: Any) -> list:
     if isinstance(over, _WALKS):
         over = list(over)
     array = isinstance(over, Value) and over.ndim > 0
-    size = over.shape[0] if array else over.size if isinstance(over, Rows) else len(over) if isinstance(over, (range, tuple, list)) else None
+    size = over.shape[0] if array else over.size if isinstance(over, Rows) else len(over) if isinstance(over, (range, tuple, list, str)) else None
     if not isinstance(size, int):
         raise NotImplementedError("a comprehension over what is not known when the program is translated: write a loop over an array")
     if size > MOST_ITEMS:

@@ -15,13 +15,14 @@ from .asserting import Asserting
 from .constructs import NoPlace
 from .dispatch import in_program
 from .emitter import Emitter
-from .errors import OutOfScope, Rebound, Refused, Resized, Retry, Retyped, Unequal
+from .errors import NeedsNumber, OutOfScope, Rebound, Refused, Resized, Retry, Retyped, Unequal
 from .evaluate import Evaluator, check_own
 from .fields import Fields
 from .generators import Generators
 from .imports import Imports, without_contexts
 from .local import Local
 from .objects import has_attributes
+from .nonlocals import Nonlocals
 from .parts import Parts, whole_name
 from .paths import Exits, Paths
 from .ranges import Ranges, Rows
@@ -37,7 +38,7 @@ from .values import Array, Part, Value, is_number, show, value_of
 from .written_out import MOST_WRITTEN_OUT, WrittenOut
 
 
-class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Fields, Generators, Asserting, Updates, Evaluator):
+class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Fields, Nonlocals, Generators, Asserting, Updates, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
@@ -173,6 +174,8 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
 
     # ---- names ----
     def bind(self, name: str, value) -> None:
+        if self.bind_further_out(name, value):
+            return
         self.note_bound(name, value)
         variable = self._variables.get(name)
         if variable is not None and has_parts(variable):
@@ -247,7 +250,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
             return self.own_parts(name, value)
         value = value_of(value) if isinstance(value, np.ndarray) else value
         if not (isinstance(value, Value) or is_number(value) or is_size(value)):
-            raise NotImplementedError(f"{whole_name(name)} is a {type(value).__name__}, which control flow can't change")
+            raise NeedsNumber(f"{whole_name(name)} is {'None' if value is None else 'a ' + type(value).__name__}, which control flow can't change")
         own = self.emitter.materialize(value, _hint(name))
         self.note_sharing(name, own, value)
         self.scope.names[name] = own
@@ -275,6 +278,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
         if s.orelse:
             self.block(without_else(s, self.fresh_left()))
             return
+        self.check_loop(s.target)
         call = s.iter
         if (generator := self.generator_of(call)) is not None:
             self.do_generated(s, generator, *self.given(call))

@@ -9,6 +9,12 @@ from .errors import Unknown
 from .source import Source, read
 
 
+def held(holder: Any, name: str) -> Any:
+    if name not in vars(holder):
+        raise NameError(f"{name} has no value yet")
+    return vars(holder)[name]
+
+
 class Scope:
     """The names of one call: its own, then those around the function."""
 
@@ -16,13 +22,23 @@ class Scope:
         self.source, self.names = source, names
         self.unbound: dict[str, Any] = {}  # names that may have no value, and why (paths.py)
         self.left: dict[str, list] = {}    # flags of loops, and the ways on which they are set
+        self.holders: dict[str, Any] = {}  # who has names that functions in this one bind, too (nonlocals.py)
 
     def unbound_by(self, name: str):
         return self.unbound.get(name)
 
+    def holder_of(self, name: str) -> Any:
+        return self.holders.get(name)
+
+    def is_own(self, name: str) -> bool:
+        """Whether the function binds it."""
+        return True
+
     def find(self, name: str):
         if name in self.names:
             return self.names[name]
+        if name in self.holders:
+            return held(self.holders[name], name)
         for names in self.source.surroundings:
             if name in names:
                 read(names, name, names[name])
