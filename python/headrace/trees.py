@@ -81,7 +81,7 @@ def items(value) -> list[tuple]:
         return list(value.items())
     if isinstance(value, (list, tuple)):
         return list(enumerate(value))
-    if not _is_dataclass(type(value)):
+    if not _is_dataclass(type(value)) or MADE in getattr(value, "__dict__", ()):
         return [(name, part) for name, part in vars(value).items() if name != MADE]
     return [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
 
@@ -94,7 +94,8 @@ def assembled(kind: type, parts: Iterable[tuple]):
     if issubclass(kind, (list, tuple)):
         return sequence(kind, (part for _, part in parts))
     made = object.__new__(kind)
-    if not _is_dataclass(kind):
+    parts = list(parts)
+    if not _is_dataclass(kind) or any(name not in kind.__dataclass_fields__ for name, _ in parts):
         object.__setattr__(made, MADE, True)
     for name, part in parts:
         object.__setattr__(made, name, part)

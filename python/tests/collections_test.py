@@ -168,6 +168,26 @@ def loss(p):
     return {"loss": sum(parts), "parts": parts}
 
 
+def by_keys_of_data(x):
+    y = np.arange(6.0)
+    pairs, nearest = sorted(zip(x, y)), min(zip(x, y), key=lambda p: (p[0] - 0.4) ** 2)
+    down = sorted([v if v > 0 else -v for v in x], reverse=True)
+    stable = sorted(range(6), key=lambda k: np.floor(x[k]), reverse=True)
+    first = max(range(6), key=lambda k: np.abs(x[k]))
+    return [a * k for k, (a, _) in enumerate(pairs)], nearest, down, stable, x[first], min(x, key=abs), max({"a": x[0], "bc": x[1]}.items(), key=lambda p: len(p[0]))[1]
+
+
+def keys_of_a_loop(x):
+    d = {0: 0.0}
+    for k in range(6):
+        d[k % 2] = d.get(k % 2, 1.0)
+        if k // 2 not in d:
+            d[k // 2] = x[k]
+    for k in range(6):
+        d[k % 2] += x[k]
+    return d
+
+
 class Collections(Case):
     def agrees(self, got, expected):
         """Structure by structure: what Python returns."""
@@ -188,7 +208,7 @@ class Collections(Case):
             self.close(got, expected, rtol=1e-12)
 
     def test_as_python(self):
-        for function in (returns_trees, grows, shares, keeps, dicts, carried, goes_back, grows_while_known):
+        for function in (returns_trees, grows, shares, keeps, dicts, carried, goes_back, grows_while_known, by_keys_of_data, keys_of_a_loop):
             with self.subTest(function.__name__):
                 x = np.array([0.5, -2.0, 1.5, 0.25, 3.0, -1.0])
                 ours, theirs = x.copy(), x.copy()

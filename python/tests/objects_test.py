@@ -1,6 +1,8 @@
 """Objects of users' classes that programs make and change, operators that are methods, and functions of Python's that take functions."""
 
+import copy
 import dataclasses
+import enum
 import functools
 import itertools
 import math
@@ -285,6 +287,104 @@ def that_are_none(x):
     return s.total
 
 
+class Draws:
+    """Of numbers that are known, all of them."""
+
+    def __init__(self, seed):
+        self.state, self.count, self.names = seed, 0, []
+
+    def draw(self):
+        self.state = (1103515245 * self.state + 12345) % 2147483648
+        return self.state / 2147483648
+
+    def name(self):
+        self.count += 1
+        self.names.append("k{:02d}".format(self.count))
+        return self.names[-1]
+
+
+def of_known_numbers(x):
+    d, inside, named = Draws(42), 0.0, {}
+    if x[0] > 0:
+        d.draw()
+    for _ in range(300):
+        u, v = d.draw(), d.draw()
+        if u * u + v * v < 1:
+            inside += x[0]
+    for k in range(3):
+        named[d.name()] = x[k]
+    return inside, named["k02"], len(d.names)
+
+
+@dataclasses.dataclass
+class Body:
+    position: np.ndarray
+    velocity: np.ndarray
+    mass: float = 2.0
+    forces: list = dataclasses.field(default_factory=list)
+
+    def __post_init__(self):
+        self.momentum = self.mass * self.velocity
+        self.steps = 0
+
+    def step(self, force):
+        self.steps += 1
+        self.momentum = self.momentum + 0.1 * force
+        self.position = self.position + 0.1 * self.momentum / self.mass
+        return self
+
+
+def with_post_init(x):
+    bodies = [Body(x[:2], x[2:]), Body(x[2:], x[:2], mass=1.0 + x[0])]
+    for _ in range(100):
+        d = bodies[1].position - bodies[0].position
+        for body, sign in zip(bodies, (1, -1)):
+            body.step(sign * d)
+    bodies[0].forces.append(d)
+    return bodies[0].position, bodies[1].momentum, bodies[1].steps, bodies[0].forces[0]
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+def what_is_no_number(x):
+    best, colour, total, letters = None, Colour.RED, 0.0, {c: x[0] for c in "abc"}
+    for k in range(4):
+        if best is None or x[k] > best:
+            best = x[k]
+        total += x[k] if colour is Colour.RED else letters["b"]
+        colour = Colour.BLUE if colour is Colour.RED else Colour.RED
+    return best, total
+
+
+def by_name(x):
+    s = Sum()
+    for name in ("total", "other"):
+        setattr(s, name, x[1])
+    return getattr(s, "total") + getattr(s, "nothing", x[2]), hasattr(s, "other"), hasattr(x, "shape"), type(s) is Sum, type(x) is np.ndarray
+
+
+def copies(x):
+    a = Leapfrog(x, x)
+    b, c = copy.copy(a), copy.deepcopy(a)
+    b.x = b.x * 2
+    c.v[0] = 7.0
+    pair = copy.deepcopy([x, x])
+    pair[0][1] = 5.0
+    return a.x, b.x, b.v, c.v, c.x, pair[1], x
+
+
+def chosen_by_data(x):
+    a, b = Sum(), Sum()
+    best = a
+    if x[0] > 0:
+        best = b
+    best.total = x[1]
+    return a.total
+
+
 OUTSIDE = Sum()
 
 
@@ -310,7 +410,8 @@ X = np.array([1.5, -0.5, 2.0, 0.25])
 class Objects(Case):
     def test_made_and_changed(self):
         for f, args in ((derivative, (X,)), (turns, (1.5, 0.4)), (leaps, (X, X[::-1])), (layers, (np.outer(X, X), X)), (means, (X,)),
-                        (in_a_long_loop, (X,)), (in_a_branch, (X,)), (in_init, (X,)), (through_other_names, (X,)), (lists_are_shared, (X,)), (functions_of_functions, (X,)), (conditions_that_bind, (X, 3))):
+                        (in_a_long_loop, (X,)), (in_a_branch, (X,)), (in_init, (X,)), (through_other_names, (X,)), (of_known_numbers, (X,)),
+                        (with_post_init, (X,)), (what_is_no_number, (X,)), (by_name, (X,)), (copies, (X,)), (lists_are_shared, (X,)), (functions_of_functions, (X,)), (conditions_that_bind, (X, 3))):
             with self.subTest(f.__name__):
                 self.same(f, *args, backend="interpreter")
         self.same(layers, np.outer(X, X), X)
@@ -334,7 +435,7 @@ class Objects(Case):
                 self.close(got, expected)
 
     def test_gradients(self):
-        for f in (derivative, leaps, means, functions_of_functions, in_init, lambda x: by_methods(x, 30)[1:]):
+        for f in (derivative, leaps, means, functions_of_functions, in_init, with_post_init, lambda x: by_methods(x, 30)[1:]):
             one = lambda *a, f=f: np.sum(f(*map(np.array, a))[0])  # noqa: E731
             args = (X, X * 2)[:2 if f is leaps else 1]
             with self.subTest(f.__name__):
@@ -347,6 +448,7 @@ class Objects(Case):
         for f, kind, what, *more in ((kept_elsewhere, headrace.UnsupportedError, "one of them is changed in place", "s.x = new"),
                                      (without_a_value, headrace.UnsupportedError, "Sum.last, which has no value before this block", "hint: give last a value where"),
                                      (that_are_none, headrace.UnsupportedError, "Sum.total is None before this block, and bound in it", "s.total = x[k]"),
+                                     (chosen_by_data, headrace.UnsupportedError, "a Sum that a branch or loop made or chose has a change after it", "best.total = x[1]", "hint: make the change there"),
                                      (of_one_outside, headrace.UnsupportedError, "an attribute of what was made outside", "hint: return the value"),
                                      (of_a_frozen_one, TypeError, "Frozen is frozen: dataclasses.replace makes another one")):
             with self.subTest(f.__name__), self.fails(kind, what, "objects_test.py", "^", *more):

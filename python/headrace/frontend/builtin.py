@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import functools
 import itertools
 
 import numpy as np
 
+from ..trees import assembled, has_parts, items
 from . import arrays, elementwise, growing
 from .errors import NeedsNumbers, Refused
 from .functions import FUNCTIONS, flip, handles
@@ -191,6 +193,32 @@ def _every(name):
 
 
 FUNCTIONS[builtins.all], FUNCTIONS[builtins.any] = _every("all"), _every("any")
+
+
+@handles(builtins.type)
+def python_type(e, a):
+    return _kind_of(a) if isinstance(a, (Value, Size)) else type(a)
+
+
+@handles(copy.copy)
+def shallow_copy(e, a):
+    if isinstance(a, Value):
+        return FUNCTIONS[np.copy](e, a)
+    return growing.noted(e, assembled(type(a), items(a))) if has_parts(a) else copy.copy(a)
+
+
+@handles(copy.deepcopy)
+def deep_copy(e, a):
+    """Each object in it once."""
+    done: dict[int, object] = {}
+
+    def copied(x):
+        if id(x) not in done:
+            done[id(x)] = (growing.noted(e, assembled(type(x), [(k, copied(part)) for k, part in items(x)])) if has_parts(x) else
+                           e.materialize(x) if isinstance(x, Value) else copy.deepcopy(x))
+        return done[id(x)]
+
+    return copied(a)
 
 
 @handles(builtins.isinstance)

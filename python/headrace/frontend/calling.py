@@ -10,6 +10,7 @@ from . import arrays, elementwise
 from .derived import known
 from .errors import Refused
 from .functions import FUNCTIONS
+from .ranges import Rows
 from .sizes import Size, is_size
 from .values import Value, is_number, value_of
 
@@ -57,11 +58,66 @@ def in_order(call: Callable, e: Any, items, /, *, key=None, reverse=False):
     if isinstance(items, Value) and key is None:
         made = FUNCTIONS[np.sort](e, items)
         return FUNCTIONS[np.flip](e, made) if reverse else made
-    found = [arrays.subscript(e, items, k) for k in range(known("sorted", items.shape[0]))] if isinstance(items, Value) else list(items)
+    found = _listed(e, "sorted", items)
     keys = [k if key is None else call(key, [k], {}) for k in found]
-    if any(isinstance(part, (Value, Size)) for k in keys for part in (k if isinstance(k, tuple) else (k,))):
-        raise Refused("sorted() by what the program computes", "np.sort and np.argsort are of arrays")
+    if any(isinstance(part, (Value, Size)) for k in keys for part in _columns(k)):
+        return _sorted_by_data(e, found, keys, reverse)
     return [found[k] for k in sorted(range(len(found)), key=keys.__getitem__, reverse=reverse)]
+
+
+def _columns(item) -> tuple:
+    return item if isinstance(item, tuple) else (item,)
+
+
+def _as_columns(e: Any, what: str, *lists: list) -> list[list[Value]]:
+    """An array for each place of numbers, or of tuples of as many, in these lists."""
+    made = []
+    for some in lists:
+        rows = list(map(_columns, some))
+        if not all(len(r) == len(rows[0]) and all(is_number(x) or is_size(x) or isinstance(x, Value) and not x.ndim for x in r) for r in rows):
+            raise Refused(f"{what}() of what is no number, or by that", "np.sort, np.argsort and np.argmax are of arrays")
+        made.append([FUNCTIONS[np.array](e, list(column)) for column in zip(*rows)])
+    return made
+
+
+def _at(e: Any, columns: list[Value], like: Any, k: Any) -> Any:
+    made = tuple(arrays.subscript(e, column, k) for column in columns)
+    return made if isinstance(like, tuple) else made[0]
+
+
+def _sorted_by_data(e: Any, found: list, keys: list, reverse: bool) -> list:
+    """What is equal stays in its order."""
+    columns, by = _as_columns(e, "sorted", found, keys)
+    if reverse:  # the last first, and that backwards
+        by = [FUNCTIONS[np.flip](e, column) for column in by]
+    order = FUNCTIONS[np.lexsort](e, tuple(by[::-1]))
+    if reverse:
+        order = elementwise.apply(e, "subtract", len(found) - 1, FUNCTIONS[np.flip](e, order))
+    order = e.settled(order)
+    columns = [e.settled(arrays.subscript(e, column, order)) for column in columns]
+    return [_at(e, columns, found[0], k) for k in range(len(found))]
+
+
+def _extreme(name: str, function: Callable) -> Callable:
+    def handler(call: Callable, e: Any, /, *items, key, **named):
+        """max and min: the first whose key is the largest, or smallest."""
+        if key is None:
+            return call(function, list(items), named)
+        found = _listed(e, name, items[0]) if len(items) == 1 else list(items)
+        keys = [call(key, [x], {}) for x in found]
+        if not any(isinstance(part, (Value, Size)) for k in keys for part in _columns(k)):
+            return found[function(range(len(found)), key=keys.__getitem__)] if found else function(found, **named)
+        columns, (by, *more) = _as_columns(e, name, found, keys)
+        if more:
+            raise Refused(f"{name}() by several numbers", "sorted(…) has the first and the last")
+        return _at(e, [e.settled(column) for column in columns], found[0], FUNCTIONS[np.argmax if name == "max" else np.argmin](e, by))
+    return handler
+
+
+def _listed(e: Any, name: str, items: Any) -> list:
+    if isinstance(items, Value):
+        return [arrays.subscript(e, items, k) for k in range(known(name, items.shape[0]))]
+    return [items[k] for k in range(known(name, items.size))] if isinstance(items, Rows) else list(items)
 
 
 def fromfunction(call: Callable, e: Any, function, shape, *, dtype=float, **named):
@@ -74,4 +130,5 @@ def _place(shape: list, k: int, dtype, e: Any) -> Value:
     return elementwise.cast(e, Value(np.int64, shape, lambda i: f"i64({i[k]})"), dtype)
 
 
+BY_KEY = {sorted: in_order, max: _extreme("max", max), min: _extreme("min", min)}
 CALLING = {sorted: in_order, np.piecewise: piecewise, np.apply_along_axis: apply_along_axis, np.fromfunction: fromfunction}

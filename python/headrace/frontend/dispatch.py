@@ -12,12 +12,12 @@ import numpy as np
 
 from . import creation, elementwise, growing
 from ..trees import assembled, has_parts, is_record, items
-from .calling import CALLING
+from .calling import BY_KEY, CALLING
 from .errors import NoArray, Refused
 from .functions import FUNCTIONS, Method, ufunc_method
 from .generators import is_generator
 from .impure import check_pure
-from .objects import BUILTINS, Objects
+from .objects import BUILTINS, BY_NAME, Objects
 from .ranges import Ranges, Rows
 from .scope import Scope
 from .sizes import Size
@@ -54,6 +54,8 @@ class Dispatch(Objects):
             return self._known_function(function, args, named, function.name)
         if function is map or function is functools.reduce:
             return self._mapped(function, *args)
+        if hashable(function) and function in BY_KEY and "key" in named:
+            return BY_KEY[function](self.call, self.emitter, *args, **named)
         if hashable(function) and function in CALLING and self._runtime([*args, *named.values()]):
             return CALLING[function](self.call, self.emitter, *args, **named)
         if growing.is_method(function):
@@ -70,6 +72,8 @@ class Dispatch(Objects):
             return elementwise.cast(self.emitter, args[0], function)
         if hashable(function) and function in BUILTINS and len(args) == 1 and (made := self.special(args[0], BUILTINS[function])) is not NotImplemented:
             return made
+        if hashable(function) and function in BY_NAME:
+            return self.by_name(function, *args, **named)
         if hashable(function) and function in FUNCTIONS:
             if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
                 return self._constant(function(*args, **named))
@@ -94,7 +98,7 @@ class Dispatch(Objects):
         if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType) and self._of_program(function, args, named):
             if function.__name__ == "_replace" and hasattr(function.__self__, "_fields"):
                 return with_fields(function.__self__, named)
-            return self.inline(function.__func__, [function.__self__, *args], named)
+            return self.method(function, args, named)
         if function is dataclasses.replace:
             return with_fields(args[0], named)
         if function is super and not args:
@@ -110,9 +114,7 @@ class Dispatch(Objects):
         if hasattr(inner, "inline"):  # grad(f), vmap(f), …
             return inner.inline(self, args, named)
         if not self._runtime([*args, *named.values()]) or is_record(function):
-            made = function(*args, **named)
-            if is_record(function):
-                growing.noted(self.emitter, made)
+            made = self.make_record(function, args, named) if is_record(function) else function(*args, **named)
             of_numpy = (getattr(function, "__module__", None) or "").startswith("numpy")
             return self._constant(made) if of_numpy or isinstance(made, np.ndarray) else made
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
@@ -160,7 +162,7 @@ class Dispatch(Objects):
     def _of_program(self, method: types.MethodType, args: list, named: dict) -> bool:
         """Whether a method has to do with what the program computes."""
         of = method.__self__
-        if any(of is made for made in self.emitter.making):
+        if id(of) in self.emitter.collections:  # made by the program: what changes it is part of that
             return True
         return self._runtime([*args, *named.values()]) or has_parts(of) and self._runtime([v for _, v in items(of)])
 

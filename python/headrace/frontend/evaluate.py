@@ -116,7 +116,7 @@ class Evaluator(Dispatch):
 
     def _key_of(self, node: ast.expr):
         if isinstance(key := self.value(node), (Value, Size)):
-            raise NotImplementedError("a key that the program computes: use an array")
+            raise NeedsNumber("a key that the program computes: use an array")
         return key
 
     def _values(self, nodes: list[ast.expr]) -> list:
@@ -140,20 +140,7 @@ class Evaluator(Dispatch):
         return [arrays.subscript(self.emitter, value, k) for k in range(n)]
 
     def of_Attribute(self, n: ast.Attribute):
-        base = self.value(n.value)
-        if isinstance(base, Size):
-            base = value_of(base)
-        if isinstance(base, Value):
-            return attribute(self.emitter, base, n.attr)
-        found = getattr(type(base), n.attr, None)
-        if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and has_parts(base):
-            return self.inline(found.fget, [base], {})
-        value = getattr(base, n.attr)
-        if isinstance(base, types.ModuleType) and base is not np and vars(base).get(n.attr) is value:  # some make what is asked for
-            read(vars(base), n.attr, value)
-        elif not isinstance(base, types.ModuleType) and is_plain(value):
-            read(Attributes(base), n.attr, value)
-        return value
+        return self.attribute_of(self.value(n.value), n.attr)
 
     def of_NamedExpr(self, n: ast.NamedExpr):
         value = self.value(n.value)
@@ -277,7 +264,7 @@ class Evaluator(Dispatch):
         if not self._runtime([a, items] if isinstance(items, (tuple, list)) else [a]):
             return a in items
         if not isinstance(items, (tuple, list, set)):
-            raise NotImplementedError(f"whether a number that the program computes is in a {type(items).__name__}: give a tuple or an array")
+            raise NeedsNumber(f"whether a number that the program computes is in a {type(items).__name__}: give a tuple or an array")
         found: Any = False
         for item in items:
             one = self._compare(ast.Eq(), a, item)

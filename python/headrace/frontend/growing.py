@@ -7,7 +7,7 @@ import types
 from typing import Any
 
 from ..trees import has_parts, mapped
-from .errors import NeedsNumbers
+from .errors import NeedsNumber, NeedsNumbers
 from .sizes import Size
 from .values import Value
 
@@ -60,7 +60,12 @@ def is_here(e: Any, owner: Any) -> bool:
     if id(owner) not in e.collections:
         first = f"copy it first, by {kind}(…)" if type(owner) in _CHANGES else f"make another {kind}"
         raise NotImplementedError(f"a {kind} that was made outside of the program has no change in it: {first}")
-    return e.collections[id(owner)][2] == e.block_number
+    return block_of(e, owner) == e.block_number
+
+
+def block_of(e: Any, made: Any) -> int:
+    """The block that it was made in."""
+    return e.collections[id(made)][2]
 
 
 def may_change(e: Any, owner: list | dict) -> None:
@@ -78,7 +83,7 @@ def call_method(e: Any, function: Any, args: list, named: dict, keep):
     if name in _COMPARES and any(isinstance(x, (Value, Size)) for x in (*owner, *args)):
         raise NotImplementedError(f"{name}() of what the program computes: use an array")
     if isinstance(owner, dict) and args and isinstance(args[0], (Value, Size)):
-        raise NotImplementedError("a key that the program computes: use an array")
+        raise NeedsNumber("a key that the program computes: use an array")
     if name not in _CHANGES[type(owner)]:
         return function(*args, **named)
     may_change(e, owner)
@@ -87,9 +92,13 @@ def call_method(e: Any, function: Any, args: list, named: dict, keep):
     return result
 
 
-def set_item(e: Any, owner: Any, key: Any, value: Any) -> None:
+def check_key(owner: Any, key: Any) -> None:
     if isinstance(key, (Value, Size)):
         raise NeedsNumbers([], f"an item of a {type(owner).__name__} whose key the program computes")
+
+
+def set_item(e: Any, owner: Any, key: Any, value: Any) -> None:
+    check_key(owner, key)
     may_change(e, owner)
     owner[key] = value
     noted(e, owner)

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ..trees import MADE, has_parts, is_record
+from ..trees import MADE, has_parts, is_record, items
 from . import fields, growing
+from .functions import attribute
 from .sizes import Size
-from .source import TranslationError
-from .values import Value, is_number
+from .source import Attributes, TranslationError, is_plain, read
+from .values import Value, is_number, value_of
 
 BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "floor_divide": "floordiv", "remainder": "mod", "power": "pow",
           "matmul": "matmul", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "left_shift": "lshift", "right_shift": "rshift"}
 UNARY = {"negative": "neg", "positive": "pos", "invert": "invert"}
 COMPARISONS = {"equal": ("eq", "eq"), "not_equal": ("ne", "ne"), "less": ("lt", "gt"), "less_equal": ("le", "ge"), "greater": ("gt", "lt"),
                "greater_equal": ("ge", "le")}
+BY_NAME = (builtins.getattr, builtins.hasattr, builtins.setattr)
 BUILTINS = {builtins.abs: "abs", builtins.len: "len", builtins.float: "float", builtins.int: "int", builtins.bool: "bool", builtins.round: "round"}
 
 
@@ -62,7 +64,6 @@ class Objects:
         made, before = object.__new__(kind), self.emitter.snapshot()
         vars(made)[MADE] = True
         growing.noted(self.emitter, made)
-        self.emitter.making.append(made)
         try:
             self.inline(kind.__init__, [made, *args], named)
         except TranslationError:
@@ -70,8 +71,70 @@ class Objects:
                 raise
             self.emitter.restore(before)
             return kind(*args, **named)
-        self.emitter.making.remove(made)
         return growing.settled(self.emitter, growing.noted(self.emitter, made))
+
+    def method(self, function: types.MethodType, args: list, named: dict) -> Any:
+        """object.f(…), where the object or an argument is the program's. Where nothing in them is, Python calls what programs can't, if that
+        leaves the object as it is."""
+        owner, before = function.__self__, self.emitter.snapshot()
+        try:
+            return self.inline(function.__func__, [owner, *args], named)
+        except TranslationError:
+            if self._runtime([owner, *args, *named.values()]):
+                raise
+            self.emitter.restore(before)
+            attributes = dict(getattr(owner, "__dict__", {}))
+            made = function(*args, **named)
+            if attributes != getattr(owner, "__dict__", {}):
+                vars(owner).clear()
+                vars(owner).update(attributes)
+                raise
+            return made
+
+    def make_record(self, kind: type, args: list, named: dict) -> Any:
+        """A named tuple or an instance of a dataclass, whose `__post_init__` is the program's, as an `__init__` is."""
+        after, given_parts = getattr(kind, "__post_init__", None), [*args, *named.values()]
+        if not isinstance(after, types.FunctionType) or not self._runtime(given_parts):
+            return self._fresh(kind(*args, **named), given_parts)
+        given: list = []
+        made = type(kind.__name__, (kind,), {"__post_init__": lambda self, *more: given.extend(more)})(*args, **named)
+        object.__setattr__(made, "__class__", kind)
+        object.__setattr__(made, MADE, True)
+        growing.settled(self.emitter, self._fresh(made, given_parts))
+        self.inline(after, [made, *given], {})
+        return made
+
+    def _fresh(self, made: Any, given: list) -> Any:
+        """It, and the lists and dicts of its default factories, as the program's."""
+        for _, part in items(made):
+            if type(part) in (list, dict) and not any(part is g for g in given):
+                growing.noted(self.emitter, part)
+        return growing.noted(self.emitter, made)
+
+    def attribute_of(self, base: Any, name: str) -> Any:
+        """base.name"""
+        if isinstance(base, Size):
+            base = value_of(base)
+        if isinstance(base, Value):
+            return attribute(self.emitter, base, name)
+        found = getattr(type(base), name, None)
+        if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and has_parts(base):
+            return self.inline(found.fget, [base], {})
+        value = getattr(base, name)
+        if isinstance(base, types.ModuleType) and base is not np and vars(base).get(name) is value:  # some make what is asked for
+            read(vars(base), name, value)
+        elif not isinstance(base, types.ModuleType) and is_plain(value):
+            read(Attributes(base), name, value)
+        return value
+
+    def by_name(self, function: Any, owner: Any, name: str, *more: Any) -> Any:
+        """getattr, hasattr and setattr."""
+        if function is builtins.setattr:
+            return self.set_attribute(owner, name, *more)
+        known = hasattr(np.ndarray if isinstance(owner, (Value, Size)) else owner, name)
+        if function is builtins.hasattr:
+            return known
+        return self.attribute_of(owner, name) if known or not more else more[0]
 
     def own_super(self) -> super:
         """super() in a method."""

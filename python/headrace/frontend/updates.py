@@ -59,6 +59,7 @@ class Updates:
 
     def _update_item(self, owner: list | dict, key, value, name: str) -> None:
         """owner[key] += value, of a list or dict."""
+        growing.check_key(owner, key)
         old = owner[key]
         new = self.binary(name, old, value)
         if isinstance(old, (Selected, Part)) or isinstance(old, Array) and (old.ndim > 0 or old.in_place):
