@@ -177,6 +177,18 @@ def by_keys_of_data(x):
     return [a * k for k, (a, _) in enumerate(pairs)], nearest, down, stable, x[first], min(x, key=abs), max({"a": x[0], "bc": x[1]}.items(), key=lambda p: len(p[0]))[1]
 
 
+def has_defaults(x):
+    d = collections.defaultdict(float)
+    d[1] += x[0]
+    return d[1]
+
+
+def never_ends(x):
+    while True:
+        x = x + 1
+    return x
+
+
 def keys_of_a_loop(x):
     d = {0: 0.0}
     for k in range(6):
@@ -236,6 +248,8 @@ class Collections(Case):
                 (changes_what_is_outside, "a list that was made outside of the program", "OUTSIDE.append(3)"),
                 (grows_in_a_branch, "a list that is changed in a branch or loop of the program", "xs.append(x)"),
                 (grows_while, "a list that is changed in a branch or loop of the program", "xs.append(x[i])"),
+                (has_defaults, "a defaultdict has no place in a program\n", "hint: use a dict, and d.get(key, 0)"),
+                (never_ends, "a loop that never ends", "while True:"),
                 (has_a_key_of_data, "an item of a dict whose key the program computes", "d[x[0]] = x")):
             with self.subTest(function.__name__), self.fails(headrace.UnsupportedError, what, where, "^"):
                 headrace.program(function, backend="interpreter")(np.ones(3))

@@ -128,8 +128,8 @@ class LinearAlgebra(Case):
 
     def test_errors(self):
         for function, kind, text in ((solve, ValueError, "2 equations"), (cholesky, ValueError, "takes matrices"),
-                                     (inverse, ValueError, "3 rows and 2 columns")):
-            args = {solve: (np.eye(2), np.ones(3)), cholesky: (np.ones(3),), inverse: (np.ones((3, 2)),)}[function]
+                                     (inverse, ValueError, "3 rows and 2 columns"), (scaled_spectra, ValueError, "a Fourier transform of -2 numbers")):
+            args = {solve: (np.eye(2), np.ones(3)), cholesky: (np.ones(3),), inverse: (np.ones((3, 2)),), scaled_spectra: (np.ones((2, 2)), -2)}[function]
             with self.fails(kind, text, __file__):
                 headrace.program(function)(*args)
 

@@ -393,6 +393,40 @@ def of_one_outside(x):
     return x
 
 
+class Outside:
+    """Counts calls, and has a table that is made once."""
+
+    def __init__(self):
+        self.calls, self.values = 0, None
+
+    def count(self):
+        self.calls += 1
+        return self.calls
+
+    def table(self):
+        if self.values is None:
+            self.values = np.arange(4.0)
+        return self.values
+
+
+COUNTS = Outside()
+
+
+def by_a_method_of_one_outside(x):
+    return x * COUNTS.count()
+
+
+def with_a_table(x):
+    return x * COUNTS.table() + COUNTS.table()[1]
+
+
+def becomes_a_list(x):
+    s = Sum()
+    for k in range(len(x)):
+        s.total = [x[k]]
+    return s.total[0]
+
+
 @dataclasses.dataclass(frozen=True)
 class Frozen:
     x: float
@@ -411,7 +445,7 @@ class Objects(Case):
     def test_made_and_changed(self):
         for f, args in ((derivative, (X,)), (turns, (1.5, 0.4)), (leaps, (X, X[::-1])), (layers, (np.outer(X, X), X)), (means, (X,)),
                         (in_a_long_loop, (X,)), (in_a_branch, (X,)), (in_init, (X,)), (through_other_names, (X,)), (of_known_numbers, (X,)),
-                        (with_post_init, (X,)), (what_is_no_number, (X,)), (by_name, (X,)), (copies, (X,)), (lists_are_shared, (X,)), (functions_of_functions, (X,)), (conditions_that_bind, (X, 3))):
+                        (with_post_init, (X,)), (what_is_no_number, (X,)), (by_name, (X,)), (copies, (X,)), (with_a_table, (X,)), (lists_are_shared, (X,)), (functions_of_functions, (X,)), (conditions_that_bind, (X, 3))):
             with self.subTest(f.__name__):
                 self.same(f, *args, backend="interpreter")
         self.same(layers, np.outer(X, X), X)
@@ -448,11 +482,14 @@ class Objects(Case):
         for f, kind, what, *more in ((kept_elsewhere, headrace.UnsupportedError, "one of them is changed in place", "s.x = new"),
                                      (without_a_value, headrace.UnsupportedError, "Sum.last, which has no value before this block", "hint: give last a value where"),
                                      (that_are_none, headrace.UnsupportedError, "Sum.total is None before this block, and bound in it", "s.total = x[k]"),
+                                     (becomes_a_list, headrace.UnsupportedError, "Sum's total is a list here, and a number or array before", "s.total = [x[k]]"),
+                                     (by_a_method_of_one_outside, headrace.UnsupportedError, "count changes calls of a Outside that was made outside", "hint: make it in the program"),
                                      (chosen_by_data, headrace.UnsupportedError, "a Sum that a branch or loop made or chose has a change after it", "best.total = x[1]", "hint: make the change there"),
                                      (of_one_outside, headrace.UnsupportedError, "an attribute of what was made outside", "hint: return the value"),
                                      (of_a_frozen_one, TypeError, "Frozen is frozen: dataclasses.replace makes another one")):
             with self.subTest(f.__name__), self.fails(kind, what, "objects_test.py", "^", *more):
                 headrace.program(f, backend="interpreter")(np.ones(300))
+        self.assertEqual(COUNTS.calls, 0)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 import functools
 import sys
@@ -26,6 +27,7 @@ from .types import Type
 from .values import Value, value_of
 
 DEEPEST_CALL = 64
+OTHER_COLLECTIONS = {collections.defaultdict: "use a dict, and d.get(key, 0)", collections.deque: "use a list, or an array and np.roll"}
 WALKS = (enumerate, zip, reversed, map, filter, type({}.keys()), type({}.values()), type({}.items()))
 OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.custom", "transforms.forward", "transforms.jacobians")}
 
@@ -64,6 +66,8 @@ class Dispatch(Objects):
         if function is np.vectorize or isinstance(function, np.vectorize):
             raise Refused("np.vectorize, which calls a function for each element, has no place in a program",
                           "call the function with the whole array, with np.where in place of if")
+        if hashable(function) and function in OTHER_COLLECTIONS:
+            raise Refused(f"a {function.__name__} has no place in a program", OTHER_COLLECTIONS[function])
         if isinstance(function, Type):
             function = function.dtype
         if isinstance(function, np.dtype):
@@ -114,7 +118,7 @@ class Dispatch(Objects):
         if hasattr(inner, "inline"):  # grad(f), vmap(f), …
             return inner.inline(self, args, named)
         if not self._runtime([*args, *named.values()]) or is_record(function):
-            made = self.make_record(function, args, named) if is_record(function) else function(*args, **named)
+            made = self.make_record(function, args, named) if is_record(function) else self.known_call(function, args, named)
             of_numpy = (getattr(function, "__module__", None) or "").startswith("numpy")
             return self._constant(made) if of_numpy or isinstance(made, np.ndarray) else made
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")

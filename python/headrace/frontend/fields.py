@@ -9,7 +9,7 @@ import numpy as np
 
 from ..trees import has_parts
 from . import growing
-from .errors import NeedsNumbers, Refused, Retry
+from .errors import NeedsNumber, NeedsNumbers, Refused, Retry
 from .sizes import is_size
 from .values import Array, Value, is_number
 
@@ -83,7 +83,7 @@ class Fields:
         if holder is None:
             return False
         if not _plain(value):
-            raise NeedsNumbers([], f"{name}, which is a {type(value).__name__} here and a number or array before,")
+            raise NeedsNumber(f"{name} is {'None' if value is None else 'a ' + type(value).__name__} here, and a number or array before")
         variable = holder._variables[name]
         holder.unshare(name)
         if isinstance(value, Array) and value.ndim and value.root != variable.root:

@@ -8,7 +8,7 @@ from . import arrays, elementwise
 from .emitter import Emitter
 from .functions import FUNCTIONS, handles
 from .linalg import node
-from .sizes import atom, is_size
+from .sizes import atom
 from .types import IR_NAMES
 from .values import Value, value_of
 
@@ -20,6 +20,13 @@ def _complex(e: Emitter, v: Value) -> Value:
     return v if v.dtype.kind == "c" else elementwise.cast(e, v, np.complex64 if single else np.complex128)
 
 
+def _points(e: Emitter, n):
+    size = e.size_of(n)
+    if isinstance(size, int) and size < 1:
+        raise ValueError(f"a Fourier transform of {size} numbers")
+    return size
+
+
 def _fitted(v: Value, axis: int, size) -> Value:
     """v cut at this size, or filled up with zeros."""
     before = v.shape[axis]
@@ -27,7 +34,7 @@ def _fitted(v: Value, axis: int, size) -> Value:
         return v
     zero = "complex(f64(0), f64(0))" if v.dtype == np.complex128 else "c64(complex(f64(0), f64(0)))" if v.dtype.kind == "c" else f"{IR_NAMES[v.dtype]}(0)"
     shape = [size if k == axis else s for k, s in enumerate(v.shape)]
-    if is_size(size) and isinstance(size, int) and isinstance(before, int) and size < before:
+    if isinstance(size, int) and isinstance(before, int) and size < before:
         return Value(v.dtype, shape, v.at)
     return Value(v.dtype, shape, lambda i: f"({atom(i[axis])} < {atom(before)} ? {v.at(i)} : {zero})")
 
@@ -48,7 +55,7 @@ def _scaled(e: Emitter, v: Value, size, norm: str | None, inverse: bool) -> Valu
 def _transform(e: Emitter, a, n, axis, norm, inverse: bool) -> Value:
     v = _complex(e, value_of(a))
     axis = arrays.normal(axis, v.ndim)
-    size = v.shape[axis] if n is None else e.size_of(n)
+    size = v.shape[axis] if n is None else _points(e, n)
     v = _fitted(v, axis, size)
     order = [k for k in range(v.ndim) if k != axis] + [axis]
     turned = arrays.transpose(v, order)
@@ -81,7 +88,7 @@ def rfft(e: Emitter, a, n=None, axis=-1, norm=None):
 def irfft(e: Emitter, a, n=None, axis=-1, norm=None):
     v = value_of(a)
     axis = arrays.normal(axis, v.ndim)
-    size = 2 * (v.shape[axis] - 1) if n is None else e.size_of(n)
+    size = 2 * (v.shape[axis] - 1) if n is None else _points(e, n)
     half = e.settled(_complex(e, _fitted(v, axis, size // 2 + 1)))
     name = IR_NAMES[half.dtype]
 

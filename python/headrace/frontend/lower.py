@@ -408,6 +408,8 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
         if s.orelse:
             self.block(without_else(s, self.fresh_left()))
             return
+        if isinstance(s.test, ast.Constant) and s.test.value and not exits(s.body, (ast.Break,)):
+            raise Refused("a loop that never ends", "leave it by break or return")
         self._again(lambda: self._while_loop(s), lambda retry: self.while_known(s, retry))
 
     def _while_loop(self, s: ast.While) -> None:

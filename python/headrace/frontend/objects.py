@@ -10,6 +10,7 @@ import numpy as np
 
 from ..trees import MADE, has_parts, is_record, items
 from . import fields, growing
+from .errors import Refused
 from .functions import attribute
 from .sizes import Size
 from .source import Attributes, TranslationError, is_plain, read
@@ -90,6 +91,18 @@ class Objects:
                 vars(owner).update(attributes)
                 raise
             return made
+
+    @staticmethod
+    def known_call(function: Any, args: list, named: dict) -> Any:
+        """A call of Python's of what is known. What is made once (None before) is a table; what changes would do so once, and not in each run."""
+        owner = getattr(function, "__self__", None) if isinstance(function, types.MethodType) else None
+        before = dict(getattr(owner, "__dict__", {})) if of_user(owner) and not isinstance(owner, (type, types.ModuleType)) else {}
+        made = function(*args, **named)
+        changed = [name for name, value in before.items() if value is not None and vars(owner).get(name) is not value]
+        if changed:
+            vars(owner).update(before)
+            raise Refused(f"{function.__name__} changes {changed[0]} of a {type(owner).__name__} that was made outside of the program", "make it in the program, or return the value")
+        return made
 
     def make_record(self, kind: type, args: list, named: dict) -> Any:
         """A named tuple or an instance of a dataclass, whose `__post_init__` is the program's, as an `__init__` is."""
