@@ -183,7 +183,7 @@ Status Slice(const NodeCall& c, std::vector<Inferred>* out) {
     axes = c.Ints("axes");
   } else {
     axes = c.KnownInts(3), steps = c.KnownInts(4);
-    if ((c.In(3) && !axes) || (c.In(4) && !steps)) {  // which dimensions are cut is not known
+    if (c.In(3) && !axes) {  // which dimensions are cut is not known
       SetShape(out, 0, Shape(in.size()));
       return {};
     }
@@ -199,7 +199,8 @@ Status Slice(const NodeCall& c, std::vector<Inferred>* out) {
     HR_ASSIGN_OR_RETURN(int64_t axis, Axis(axes ? (*axes)[i] : static_cast<int64_t>(i), in.size()));
     const int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0) return ShapeError("a step is zero");
-    s[axis] = starts[i] && ends[i] ? SliceExtent(in[axis], starts[i], ends[i], step) : Expr();
+    const bool known = starts[i] && ends[i] && (steps || !c.In(4));
+    s[axis] = known ? SliceExtent(in[axis], starts[i], ends[i], step) : Expr();
   }
   SetShape(out, 0, std::move(s));
   return {};

@@ -129,6 +129,7 @@ def sizes_as_data():
     rows = text(21, "g (float[N, 2] x, int64[1] a, int64[1] b) => (float[P, 2] y, float[Q, 2] z) <int64[1] i = {0}, int64[1] s = {-1}, int64[1] two = {-2}, int64[1] end = {-9}> { y = Slice(x, a, b, i, s) z = Slice(x, two, end, i, s) }")
     for n in (0, 2, 3):
         yield f"{n} rows sliced backwards", rows, [f32(n, 2), i64(-1), i64(-4)]
+    yield "slice of one axis by a step of the run", text(21, "g (float[N, 5] x, int64[1] s) => (float[N, Q] y) <int64[1] a = {1}, int64[1] b = {9}, int64[1] i = {1}> { y = Slice(x, a, b, i, s) }"), [f32(3, 5), i64(2)]
     for k in (1, 2, 3):
         outward = text(11, """g (float[1, 1, N, M] x, float[1, 1, %d, %d] w) => (float[1, 1, P, Q] y) { y = ConvTranspose<auto_pad = "SAME_UPPER", strides = [2, 2]>(x, w) }""" % (k, k))
         yield f"transposed convolution that keeps its size, windows of {k} by steps of 2", outward, [f32(1, 1, 3, 4), f32(1, 1, k, k)], [outward_sums(f32(1, 1, 3, 4), f32(1, 1, k, k))]
