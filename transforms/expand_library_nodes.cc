@@ -343,16 +343,25 @@ class Expander {
     std::unordered_map<Name, Direction> ways;
     const std::vector<Direction> directions = Directions(body, *e.entry);
     for (size_t k = 0; k < directions.size(); ++k) ways.emplace(e.entry->parameters[k], directions[k]);
-    for (const Argument& a : RequestFor(e, l, {}, nullptr).arguments) {
+    const auto wrong = [&](const std::string& what, std::string got, std::string expected) {
+      Diagnostic d;
+      d.code = "E0342";
+      d.message = "implementation '" + implementation + "' failed: its expansion " + what;
+      d.got = std::move(got), d.expected = std::move(expected);
+      return Status(std::move(d));
+    };
+    const std::vector<Argument> arguments = RequestFor(e, l, {}, nullptr).arguments;
+    for (Name n : e.entry->parameters) {
+      const bool bound = std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.port == n; });
+      if (!bound && !e.entry->Get(n).optional) return wrong("has a parameter that is no port of the node", n.str(), PortNames(l));
+    }
+    for (const Port& p : l.outputs) {
+      const bool bound = std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.container == p.container; });
+      if (!bound && !p.container.empty()) return wrong("does not write '" + p.name.str() + "'", "", "");
+    }
+    for (const Argument& a : arguments) {
       const Container &formal = e.entry->Get(a.port), &actual = s_->Get(a.container);
       if (formal.kind == ContainerKind::kSequence || actual.kind == ContainerKind::kSequence) continue;
-      const auto wrong = [&](const std::string& what, std::string got, std::string expected) {
-        Diagnostic d;
-        d.code = "E0342";
-        d.message = "implementation '" + implementation + "' failed: its expansion " + what;
-        d.got = std::move(got), d.expected = std::move(expected);
-        return Status(std::move(d));
-      };
       const std::string port = "'" + a.port.str() + "'";
       if (formal.dtype != actual.dtype)
         return wrong("has " + port + " of another type", std::string(DTypeName(formal.dtype)), std::string(DTypeName(actual.dtype)));
@@ -364,6 +373,13 @@ class Expander {
         return wrong("does not write " + port, "", "");
     }
     return {};
+  }
+  static std::string PortNames(const Library& l) {
+    std::string out;
+    for (const auto* ports : {&l.inputs, &l.outputs})
+      for (const Port& p : *ports)
+        if (!p.container.empty()) out += (out.empty() ? "" : ", ") + p.name.str();
+    return out;
   }
   static bool IsEmpty(const Container& c) {
     return std::any_of(c.shape.begin(), c.shape.end(), [](const Expr& n) { return AsInt(n) == 0; });
