@@ -7,6 +7,7 @@
 #include "ir/analysis/arena.h"
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/reorder.h"
+#include "transforms/inline.h"
 #include "transforms/layout/layout_cost.h"
 #include "transforms/uses.h"
 
@@ -113,8 +114,9 @@ class Turner {
   BlockId Copied(Name to, Name from) {
     Map map;
     std::vector<Expr> index;
+    transforms::NameTable names(s_);
     for (const Expr& extent : s_.Get(to).shape) {
-      map.ranges.push_back({Name("i" + std::to_string(index.size())), Expr(0), extent, Expr(1)});
+      map.ranges.push_back({names.FreshIndex(Name("i" + std::to_string(index.size())), {}), Expr(0), extent, Expr(1)});
       index.push_back(SymbolExpr(map.ranges.back().index));
     }
     Tasklet t;

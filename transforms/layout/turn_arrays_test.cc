@@ -49,6 +49,38 @@ sdfg f(Y: f64[8, 9]) {
 })");
 }
 
+// Their copies are over indices, also where something of the program is called so.
+TEST(TurnArrays, ParametersThatAreCalledAsIndicesAre) {
+  ExpectPass(R"(
+sdfg f(U: f64[9, 100], i1: f64[9, 100]) {
+  map i in 0:9, j in 0:100 { i1[i, j] = 0.0 }
+  for j in 1:100 {
+    map i in 0:9 { i1[i, j] = i1[i, j - 1] * 0.5 + i1[i, j - 1] * i1[i, j - 1] }
+    map i in 0:9 { i1[i, j] += U[i, j] }
+  }
+})",
+             "turn-arrays", R"(
+sdfg f(U: f64[9, 100], i1: f64[9, 100]) {
+  transient U_turned: f64[9, 100] layout [d1, d0]
+  transient i1_turned: f64[9, 100] layout [d1, d0]
+  state {
+    map i0 in 0:9, i1_1 in 0:100 { U_turned[i0, i1_1] = U[i0, i1_1] }
+  }
+  state {
+    map i in 0:9, j in 0:100 { i1_turned[i, j] = 0.0 }
+  }
+  for j in 1:100 {
+    state {
+      map i in 0:9 { i1_turned[i, j] = i1_turned[i, j - 1] * 0.5 + i1_turned[i, j - 1] * i1_turned[i, j - 1] }
+      map i in 0:9 { i1_turned[i, j] += U_turned[i, j] }
+    }
+  }
+  state {
+    map i0 in 0:9, i1_1 in 0:100 { i1[i0, i1_1] = i1_turned[i0, i1_1] }
+  }
+})");
+}
+
 // What the program takes and gives has rows: what loops walk across memory is copied before them, and back behind them.
 TEST(TurnArrays, ParametersAreCopied) {
   ExpectPass(R"(

@@ -7,6 +7,7 @@
 #include "ir/analysis/arena.h"
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/reorder.h"
+#include "transforms/inline.h"
 
 namespace headrace::layout {
 namespace {
@@ -139,8 +140,9 @@ class Turner {
       c.dtype = s_.Get(w.weight).dtype, c.shape = s_.Get(w.weight).shape, c.order = w.order;
       Map map;
       std::vector<Expr> index;
+      transforms::NameTable names(s_);
       for (const Expr& extent : c.shape) {
-        map.ranges.push_back({Name("i" + std::to_string(index.size())), Expr(0), extent, Expr(1)});
+        map.ranges.push_back({names.FreshIndex(Name("i" + std::to_string(index.size())), {}), Expr(0), extent, Expr(1)});
         index.push_back(SymbolExpr(map.ranges.back().index));
       }
       Tasklet t;
