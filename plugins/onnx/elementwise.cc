@@ -69,7 +69,7 @@ const Unary kUnary[] = {
      " | X: f32[2, 3] in [-10, 10]; at 0; attr alpha = 2.0"
      " | X: f32[2, 3] in [-10, 10]; at 0; attr gamma = 0.5, alpha = 1.0"},
     {"Shrink", "Moves values towards zero by bias, small ones to zero.",
-     "let x = is_int(input) ? f64(input) : input  # of integers: truncated\n"
+     "let x = is_int(input) ? f64(input[..]) : input[..]  # of integers: truncated\n"
      "output = cast(x < -lambd ? x + bias : x > lambd ? x - bias : 0)",
      "input: f32[2, 3] in [-2, 2]; at 0, 0.5, -0.5; attr bias = 0.25"
      " | input: f32[2, 3] in [-2, 2]; at 0, 1, -1; attr lambd = 1.0"

@@ -33,7 +33,9 @@ if near {
   Y[o.., p..@ax] = outside ? extrapolation_value : X[o.., clamp(q, 0, xd - 1)@ax] over Y
 } else {
   let z = (antialias ?: 0) ? min(exact, 1) : 0 * xd + 1.0
-  let b = floor(x) ; let s = mode == "linear" ? ceil(1 / z) : ceil(2 / z)
+  let b = floor(x) ; let n = mode == "linear" ? 1 : 2
+  # How far taps lie at most, n / z rounded up; of sizes by integers, which may be names.
+  let s = !(antialias ?: 0) ? 0 * xd + n : by_scale || policy != "stretch" ? ceil(n / z) : max((n * xd + yd - 1) // max(yd, 1), n)
   let at = b + k
   let u = abs(at - x) * z
   let w1 = mode == "linear" ? max(1 - u, 0) :

@@ -167,6 +167,9 @@ def sizes_as_data():
     yield "one-hot of a given depth", text(21, "g (int64[N] x, int64 d, float[2] v) => (float[N, D] y) { y = OneHot(x, d, v) }"), [i64(0, -1, 9, 2), np.int64(4), np.array([-1, 5], np.float32)]
     yield "constant of a given shape", text(21, "g (int64[2] s) => (int32[A, B] y) { y = ConstantOfShape<value = int32[1] {7}>(s) }"), [i64(2, 3)]
     yield "resize by given sizes", text(21, "g (float[1, 1, H, W] x, int64[4] s) => (float[1, 1, A, B] y) { y = Resize<mode = \"linear\">(x, , , s) }"), [f32(1, 1, 3, 4), i64(1, 1, 5, 6)]
+    for mode in ("linear", "cubic"):
+        smooth = text(19, f'g (float[1, 1, H, W] x) => (float[1, 1, A, B] y) <int64[4] s = {{1, 1, 3, 4}}> {{ y = Resize<mode = "{mode}", antialias = 1>(x, , , s) }}')
+        yield f"{mode} resize of a smoothed image, sizes by name", smooth, [f32(1, 1, 9, 5)]
     yield "resize by given scales", text(21, "g (float[1, 1, H, W] x, float[4] s) => (float[1, 1, A, B] y) { y = Resize<mode = \"nearest\">(x, , s) }"), [f32(1, 1, 3, 4), np.array([1, 1, 2.5, 0.5], np.float32)]
     yield "squeeze and unsqueeze by shapes", text(21, """g (float[N, M] x) => (float[M, N] y) {
         s = Shape(x) r = Constant<value_ints = [1, 0]>() t = Gather(s, r) z = Reshape(x, t) a = Constant<value_ints = [0]>()
@@ -234,6 +237,7 @@ def corners_of_types():
     yield "roots and logarithms of integers are truncated", text(18, """g (int32[N, 3] x) => (int32[N] a, int32[N] b, int32[N] c) <int64[1] i = {1}> {
         a = ReduceL2<keepdims = 0>(x, i) b = ReduceLogSum<keepdims = 0>(x, i) c = ReduceLogSumExp<keepdims = 0>(x, i) }"""), [np.array([[3, 4, 1], [9, 1, 1]], np.int32)], [np.array(v, np.int32) for v in ([5, 9], [2, 2], [4, 9])]
     yield "integers shrink by fractions", text(9, "g (int64[N] x) => (int64[N] y) { y = Shrink<lambd = 1.5, bias = 1.25>(x) }"), [i64(-4, -1, 0, 2, 7)], [i64(-2, 0, 0, 0, 5)]
+    yield "a shape shrinks", text(9, "g (float[N, 3] x) => (int64[2] y) { s = Shape(x) y = Shrink<lambd = 2.5, bias = 1.0>(s) }"), [f32(4, 3)], [i64(3, 2)]
     yield "limits of a number that is known, one or none", text(13, "g (int64 hi) => (int64 a, int64 b) <int64 two = {2}> { a = Clip(two, , hi) b = Clip(two) }"), [np.int64(1)]
     yield "NaN and infinities", text(21, "g (float[N] x) => (bool[N] a, bool[N] b, float[N] c, float[N] d, float m) { a = IsNaN(x) b = IsInf(x) c = Relu(x) d = Clip(x) m = ReduceMax<keepdims = 0>(c) }"), [np.array([1, np.inf, -np.inf, -2], np.float32)]
 
