@@ -123,8 +123,9 @@ ArenaPlan PlanArena(const Sdfg& s) {
   for (const Lifetime& life : LifetimesOf(s)) {
     const Container& c = s.Get(life.container);
     if (!MayLieInArena(c)) continue;
+    // Each size by itself: beside one of 0 the others don't count for the bytes, and yet whoever finds them brings the memory.
+    if (std::any_of(c.shape.begin(), c.shape.end(), [&](const Expr& size) { return SizedInside(size, inside); })) continue;
     const Expr bytes = BytesOf(c);
-    if (SizedInside(bytes, inside)) continue;
     if (const auto n = AsInt(bytes); n && *n < kMostBytes - sum) {
       known.items.push_back({life, Aligned(std::max<int64_t>(1, *n))});
       sum += known.items.back().number;

@@ -160,6 +160,7 @@ def sizes_as_data():
     }"""), [np.where(f32(4, 3) > 0, f32(4, 3), 0).astype(np.float32)]
     yield "NonZero of nothing", text(21, "g (float[N] x) => (int64[1, K] y) { y = NonZero(x) }"), [np.zeros(5, np.float32)]
     yield "places of what is not zero, as a vector", text(21, "g (float[N] x) => (int64[K] y) <int64[1] zero = {0}> { t = NonZero(x) y = Squeeze(t, zero) }"), [np.array([1, 0, 2, 0, 3], np.float32)]
+    yield "unique columns of no rows", text(13, "g (float[1, 0, 3] x) => (float[1, 0, K] y, int64[L] i) { u, i, j, n = Unique<axis = 2>(x) y = Exp(u) }"), [np.zeros((1, 0, 3), np.float32)], [np.zeros((1, 0, 1), np.float32), i64(0)]
     yield "compress, then a softmax", text(21, "g (float[N, M] x, bool[N] c) => (float[K, M] y) { t = Compress<axis = 0>(x, c) y = Softmax(t) }"), [f32(4, 3), np.array([1, 0, 1, 1], bool)]
     yield "unique, then a count of them", text(21, "g (int64[N] x) => (int64[K] y, int64[K] n, float[K] f) { y, i, j, n = Unique(x) f = Cast<to = 1>(n) }"), [i64(3, 1, 3, 3, 2, 1)]
     yield "the k of TopK is an input", text(21, "g (float[N, M] x, int64[1] k) => (float[N, K] v, int64[N, K] i) { v, i = TopK(x, k) }"), [f32(3, 6), i64(4)]
