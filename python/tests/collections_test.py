@@ -189,6 +189,29 @@ def never_ends(x):
     return x
 
 
+class Held:
+    def __init__(self, v):
+        self.v = v
+
+
+def swaps(x):
+    a, b, c, d = Held(x[0]), Held(x[1]), Held(x[2]), Held(x[3])
+    for _ in range(301):
+        a, b = b, a
+    for _ in range(3):
+        c, d = d, c
+        c.v = c.v + 1
+    return a.v, b.v, c.v, d.v
+
+
+def changes_what_it_swaps(x):
+    a, b = Held(x[0]), Held(x[1])
+    for _ in range(301):
+        a, b = b, a
+        a.v = a.v + 1
+    return a.v, b.v
+
+
 def keys_of_a_loop(x):
     d = {0: 0.0}
     for k in range(6):
@@ -220,7 +243,7 @@ class Collections(Case):
             self.close(got, expected, rtol=1e-12)
 
     def test_as_python(self):
-        for function in (returns_trees, grows, shares, keeps, dicts, carried, goes_back, grows_while_known, by_keys_of_data, keys_of_a_loop):
+        for function in (returns_trees, grows, shares, keeps, dicts, carried, goes_back, grows_while_known, by_keys_of_data, keys_of_a_loop, swaps):
             with self.subTest(function.__name__):
                 x = np.array([0.5, -2.0, 1.5, 0.25, 3.0, -1.0])
                 ours, theirs = x.copy(), x.copy()
@@ -249,6 +272,7 @@ class Collections(Case):
                 (grows_in_a_branch, "a list that is changed in a branch or loop of the program", "xs.append(x)"),
                 (grows_while, "a list that is changed in a branch or loop of the program", "xs.append(x[i])"),
                 (has_defaults, "a defaultdict has no place in a program\n", "hint: use a dict, and d.get(key, 0)"),
+                (changes_what_it_swaps, "an attribute of a Held whose name a branch or loop binds anew: make another Held", "a.v = a.v + 1"),
                 (never_ends, "a loop that never ends", "while True:"),
                 (has_a_key_of_data, "an item of a dict whose key the program computes", "d[x[0]] = x")):
             with self.subTest(function.__name__), self.fails(headrace.UnsupportedError, what, where, "^"):

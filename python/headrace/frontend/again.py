@@ -56,7 +56,7 @@ class Again:
             except Retry as retry:
                 instead = numbers(retry) if isinstance(retry, (NeedsNumbers, Unequal)) else None
                 bodies = instead is not None and not written_out and not exhausted
-                own = not gave_up and self.can_own(retry, block) and (written_out or exhausted or not at_once(instead))
+                own = not gave_up and self.can_own(retry, block, before.emitter["collections"]) and (written_out or exhausted or not at_once(instead))
                 held = isinstance(retry, Rebound) and (instead is None or written_out) and retry.name not in self._held
                 if not (own or held or bodies or self._known(retry, before, block, both)):
                     raise

@@ -57,6 +57,7 @@ class Emitter:
         self._known: dict[str, tuple[Size, set[str]]] = {}  # text → the size it was given, what it reads
         self._last_written: set[str] = set()
         self.settled_parts: set[int] = set()  # of these, those whose parts are as names have them
+        self.carried: dict[int, object] = {}  # what names stand for that control flow binds (parts.py)
         self.fields: dict[tuple, tuple] = {}  # attributes that have memory of their own: whose name that is (fields.py)
         self._constants: dict[tuple, Array] = {}  # type, shape and bytes → what is built in
         self._of_any_sign: list[str] = []  # sizes that data decide: others are known not to be negative

@@ -33,10 +33,13 @@ def at_once(instead: Callable | None) -> bool:
 
 
 def may_bind(e: Any, owner: Any, attribute: str) -> None:
-    """Before owner.attribute = … outside of a block that knows it."""
-    if not growing.is_here(e, owner):
-        if growing.block_of(e, owner) not in e.open_blocks:
-            raise Refused(f"a {type(owner).__name__} that a branch or loop made or chose has a change after it", "make the change there, or choose its numbers and arrays")
+    """Before owner.attribute = …, where it has no memory."""
+    here = growing.is_here(e, owner)
+    if not here and growing.block_of(e, owner) not in e.open_blocks:
+        raise Refused(f"a {type(owner).__name__} that a branch or loop made or chose has a change after it", "make the change there, or choose its numbers and arrays")
+    if id(owner) in e.carried:
+        raise NeedsNumber(f"an attribute of a {type(owner).__name__} whose name a branch or loop binds anew: make another {type(owner).__name__}")
+    if not here:
         if not hasattr(owner, attribute):
             raise Refused(f"{type(owner).__name__}.{attribute}, which has no value before this block", f"give {attribute} a value where the object is made")
         raise BoundField(owner, attribute)
@@ -47,9 +50,10 @@ class Fields:
 
     _fields: dict[str, tuple]  # by name: object and attribute
 
-    def can_own(self, retry: Retry, block: int) -> bool:
-        """Whether the block that is open, around what is translated again, is where that object was made, and a name can have the attribute."""
-        if not isinstance(retry, BoundField) or growing.block_of(self.emitter, retry.owner) != block:
+    def can_own(self, retry: Retry, block: int, before: dict) -> bool:
+        """Whether the block that is open, around what is translated again, is where that object was made (`before` has those made so far), and a
+        name can have the attribute."""
+        if not isinstance(retry, BoundField) or id(retry.owner) not in before or growing.block_of(self.emitter, retry.owner) != block:
             return False
         known = any(owner is retry.owner and attribute == retry.attribute for owner, attribute in self._fields.values())
         return not known and _plain(getattr(retry.owner, retry.attribute, None))

@@ -23,7 +23,7 @@ from .imports import Imports, without_contexts
 from .local import Local
 from .objects import has_attributes
 from .nonlocals import Nonlocals
-from .parts import Parts, whole_name
+from .parts import Parts, arrays_of, whole_name
 from .paths import Exits, Paths
 from .ranges import Ranges, Rows
 from .resizing import Resizing
@@ -165,6 +165,9 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
         if isinstance(v, (list, tuple)) and has_parts(v):
             now = mapped(lambda x: self._before(x, target, name), v)
             return v if all(a is b for (_, a), (_, b) in zip(items(now), items(v))) else now
+        if has_parts(v):  # an object or dict is itself, unless its memory gets the parts of another
+            memory = {a.root for t in target.elts if isinstance(t, ast.Name) for a in arrays_of(self._variables.get(t.id))}
+            return self._read_now(v, memory) if memory & {a.root for a in arrays_of(v)} else v
         if not isinstance(v, Value) or not self._changes(v, target):
             return v
         now = self.emitter.materialize(v)

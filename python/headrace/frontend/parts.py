@@ -67,8 +67,13 @@ class Parts:
                 inner = f"{k} {name}"
                 part = self._variables[inner] = self._own(inner, self._as_noted(inner, part))
             made.append((key, part))
-        self.scope.names[name] = own = growing.noted(self.emitter, assembled(type(value), made))
+        self.scope.names[name] = own = self._carried(assembled(type(value), made))
         return own
+
+    def _carried(self, made: Any) -> Any:
+        """What a name stands for while control flow binds it: a new object each time, so what is changed of it would be lost."""
+        self.emitter.carried[id(made)] = made
+        return growing.noted(self.emitter, made)
 
     def bind_parts(self, name: str, own: Any, value: Any) -> None:
         """The parts of `value` into the memory that those of `name` have. All are read before the first is written."""
@@ -85,7 +90,7 @@ class Parts:
             elif part is not mine and not (type(part) is type(mine) and part == mine):
                 raise NotImplementedError(f"a part of {whole_name(name)} is a {type(part).__name__}, which control flow can't change")
             made.append((key, mine))
-        self.scope.names[name] = growing.noted(self.emitter, assembled(type(own), made))
+        self.scope.names[name] = self._carried(assembled(type(own), made))
 
     def other_kind(self, name: str, before: Any, now: Any) -> Exception:
         if whole_name(name) == RESULT:
