@@ -38,7 +38,7 @@ np.r_[0.0, v]|np.r_[v, 1:4, [0.5, 2]]|np.r_[A, B]|np.c_[v, w]|np.c_[A, B[:, 0]]|
 A.reshape(-1, order="F")|np.reshape(A, (2, -1), order="F")|A.ravel("F")|A.flatten("F")|np.einsum(A, [0, ...], [...])|np.expand_dims(v, (0, 2))|np.expand_dims(A, (-1, 0))
 np.trace(A)|np.trace(np.stack([A, B]))|A[None, :, :, None].trace()|np.trace(A[None], axis1=1, axis2=2)|np.trace(A, offset=1)|np.diagonal(A, -1)|np.diagonal(A[None], axis1=0, axis2=2)
 np.lib.stride_tricks.sliding_window_view(v, 3).mean(1)|np.lib.stride_tricks.sliding_window_view(A, (2, 3))|np.lib.stride_tricks.sliding_window_view(A, 2, axis=1).max(-1)
-np.logaddexp.reduce(v)|np.logaddexp.reduce(A, axis=1)|np.logaddexp.accumulate(v)|np.hypot.reduce(A, axis=0)|np.subtract.reduce(v)|np.logaddexp.reduce(A, axis=None)
+np.logaddexp.reduce(v)|np.maximum.reduce([v, w, v * w])|np.add.outer([1.0, 2.0], v)|np.logaddexp.reduce(A, axis=1)|np.logaddexp.accumulate(v)|np.hypot.reduce(A, axis=0)|np.subtract.reduce(v)|np.logaddexp.reduce(A, axis=None)
 np.logaddexp.reduce(A, axis=1, keepdims=True)|np.divide.accumulate(A, axis=1)|np.nancumprod(u)|np.ldexp(v, 3)|np.cumulative_sum(v)|np.cumulative_prod(A, axis=1)
 np.shape(A)[0] * v|np.size(A) * v|np.ndim(A) * v|np.size(A, 1) * v|np.divide(v, w, out=np.zeros_like(v), where=w > 0)|np.log(v, out=np.zeros_like(v), where=v > 0)
 A[np.tril_indices(4)]|m[np.triu_indices_from(m)]|A[np.diag_indices(4)]|m[np.diag_indices_from(m)]|np.logaddexp.outer(v, s)|np.einsum("ij,kj", A, B, optimize=np.einsum_path("ij,kj", A, B)[0])|np.unstack(A)[1]|np.unstack(A, axis=1)[2]|A[np.ix_(k[3:6], [0, 2])]|A[np.ix_([0, 1], k[4:6])]

@@ -386,6 +386,7 @@ IN_PLACE = {"add": "+=", "multiply": "*=", "maximum": "max=", "minimum": "min="}
 def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keepdims=False):
     """np.add.outer, np.add.reduce, np.add.accumulate, np.add.at and those of other functions."""
     name = ufunc.__name__
+    args = tuple(FUNCTIONS[np.array](e, list(a)) if isinstance(a, (list, tuple)) and (k == 0 or method == "outer") else a for k, a in enumerate(args))
     if method == "outer":
         a, b = (value_of(x) for x in args)
         handler = FUNCTIONS.get(ufunc) or (lambda e, *given: elementwise.apply(e, name, *given))
