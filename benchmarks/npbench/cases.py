@@ -18,12 +18,13 @@ class Case:
     """One kernel. `make(rng, **sizes)` gives {argument: value}; `changes` names the arrays that the kernel is called for."""
 
     def __init__(self, function: Callable, make: Callable, small: dict, S: dict, changes: str = "", reason: str = "", steps: str = "",
-                 M: dict | None = None, sensitive: bool = False, along: dict | None = None):
+                 M: dict | None = None, sensitive: bool = False, along: dict | None = None, even: str = ""):
         self.name, self.function, self.make = function.__name__, function, make
         self.small, self.S, self.M, self.changes = small, S, M, tuple(changes.split())
         self.reason = reason  # why it has no gradient
         self.steps = steps.split()  # arguments whose gradient is 0: they decide into which bin something falls
         self.sensitive = sensitive  # the last bit of an argument grows to more than the tolerance
+        self.even = even.split()  # arguments that nothing depends on at S and M: their gradients are rounding alone
         self.along = along  # instead of S, where differences still tell the slope
 
     def arguments(self, size: str | dict = "small", seed: int = 0, dtype=None) -> tuple:
@@ -277,7 +278,7 @@ def _(rng, ny, nx, nt, nit):
 
 
 @case(flows.channel_flow, dict(ny=4, nx=5, nit=2, dt=.2, start=4.0), dict(ny=61, nx=61, nit=5), "u v p",
-      M=dict(ny=121, nx=121, nit=10))
+      M=dict(ny=121, nx=121, nit=10), even="dx")
 def _(rng, ny, nx, nit, dt=None, start=0.0):
     """`dt` and a flow at the `start`: fewer steps until nothing changes."""
     u = np.zeros((ny, nx))

@@ -58,7 +58,7 @@ class Seeds:
     def __init__(self, case: Case, size: str | dict = "small", dtype=None):
         self.case, self._size, self._dtype = case, size, dtype
         arguments = self.arguments()
-        self.names = case.floats(arguments)
+        self.names = [n for n in case.floats(arguments) if size == "small" or n not in case.even]
         returned = ran(case, arguments)
         #: which outputs count: the changed arrays by name, then the results that are new arrays by number
         self.of = [*case.changes, *(k for k, r in enumerate(returned)

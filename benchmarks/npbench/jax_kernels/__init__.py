@@ -4,6 +4,8 @@ knows JAX would write them, where that is another program. Functions return what
 from . import flows, networks, others, products, solvers, stencils
 
 LITERAL, IDIOMATIC = {}, {}
+#: these take the number of their steps, which data decide, as `steps`
+COUNTED = ("channel_flow",)
 for _family in (products, solvers, stencils, flows, networks, others):
     LITERAL.update(_family.LITERAL)
     IDIOMATIC.update(_family.IDIOMATIC)
