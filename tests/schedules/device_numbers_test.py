@@ -13,7 +13,7 @@ with open(sys.argv[2], encoding="utf-8") as f:
     DEVICE = f.read()
 
 ELEMENTWISE = "(X: f32[1000000], Y: f32[1000000]) { Y[i] = X[i] * 2 }"
-LARGE = "(X: f32[5000000], Y: f32[5000000]) { Y[i] = X[i] * 2 }"
+LARGE = "(X: f32[6000000], Y: f32[6000000]) { Y[i] = X[i] * 2 }"
 ROWS = "(X: f32[500, {0}], Y: f32[500]) {{ Y[i] = 0; Y[i] += X[i, j] }}"
 COLUMNS = "(X: f32[300, 1000], Y: f32[1000]) { Y[j] = 0; Y[j] += X[i, j] }"
 FEW_COLUMNS = "(X: f32[300000, 64], Y: f32[64]) { Y[j] = 0; Y[j] += X[i, j] }"

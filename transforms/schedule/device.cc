@@ -1,6 +1,7 @@
 #include "transforms/schedule/device.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -161,7 +162,21 @@ Device ForProcessors(Device d, int64_t count) {
   return d;
 }
 
+Device ForCache(Device d, int64_t bytes) {
+  d.stream_moved = std::max(d.stream_moved, bytes + bytes / 4);
+  return d;
+}
+
 namespace {
+
+// Bytes of the last one; 0: nobody says.
+int64_t LastCache() {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  return std::max<int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
+#else
+  return 0;
+#endif
+}
 
 #if defined(__x86_64__) || defined(__i386__)
 // Intel's processors with AVX512_FP16 begin a vdpbf16ps every other cycle, and two fmas of f32 in each: pairs take twice as long there
@@ -197,7 +212,7 @@ Result<Device> FindDevice(const std::string& name_or_file) {
   const std::string name = host ? HostDevice() : name_or_file;
   if (const DeviceText* text = Known(name)) {
     HR_ASSIGN_OR_RETURN(Device d, ParseDevice(name.substr(0, name.find('_')), text->text));
-    return host ? ForProcessors(std::move(d), Processors()) : d;
+    return host ? ForCache(ForProcessors(std::move(d), Processors()), LastCache()) : d;
   }
   for (int i = 0; i < kDeviceCount; ++i) known += ", " + std::string(kDevices[i].name);
   std::ifstream in(name);

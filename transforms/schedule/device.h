@@ -37,6 +37,8 @@ int64_t RowsOfTiles(int64_t rows, int64_t most, const Device& d);
 Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers);
 // Products in parts for so many processors, where there are more than the description has parts for. Sums stay whole: the same bits.
 Device ForProcessors(Device d, int64_t count);
+// What is written stays in a last cache of so many bytes where all that a kernel moves does. The same bits.
+Device ForCache(Device d, int64_t bytes);
 // The description that comes with Headrace under this name ("cpu"; "cpu_avx2" is one of cpu, too; "host": what HEADRACE_DEVICE
 // names, or else the one of this processor, for as many as this process may use), or else that of the file of this name.
 Result<Device> FindDevice(const std::string& name_or_file);
