@@ -1,7 +1,6 @@
 #include "transforms/schedule/device.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -169,13 +168,13 @@ Device ForCache(Device d, int64_t bytes) {
 
 namespace {
 
-// Bytes of the last one; 0: nobody says.
+// Bytes of the last one that this process works in; 0: nobody says. (sysconf adds up those of a whole AMD processor.)
 int64_t LastCache() {
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-  return std::max<int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
-#else
-  return 0;
-#endif
+  std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index3/size");  // 32768K
+  int64_t size = 0;
+  char unit = 0;
+  if (!(in >> size >> unit) || size < 0) return 0;
+  return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : 0;
 }
 
 #if defined(__x86_64__) || defined(__i386__)
