@@ -94,17 +94,11 @@ class Parter {
     rest.ranges[0].end = range.end - Expr(whole);
     first.ranges[0].end = Expr(whole);
     rest.body.clear();
-    std::vector<std::pair<Name, Name>> own;  // registers
-    for (NodeId inner : first.body) {
-      Tasklet t = std::get<Tasklet>(s_->nodes[inner].body);
-      t.value = RenameContainers(Substitute(t.value, behind), own);
-      for (Expr& e : t.index) e = RenameContainers(Substitute(e, behind), own);
-      if (rest.body.size() + 1 < first.body.size()) {
-        auto known = std::find_if(own.begin(), own.end(), [&](const auto& names) { return names.first == t.target; });
-        if (known == own.end())
-          known = own.insert(own.end(), {t.target, Local(s_, t.target.str() + "_rest", s_->Get(t.target).dtype, {}, Storage::kRegister)});
-        t.target = known->second;
-      }
+    std::vector<Tasklet> body;
+    for (NodeId inner : first.body) body.push_back(std::get<Tasklet>(s_->nodes[inner].body));
+    for (Tasklet t : WithOwnRegisters(s_, std::move(body))) {
+      t.value = Substitute(t.value, behind);
+      for (Expr& e : t.index) e = Substitute(e, behind);
       rest.body.push_back(s_->AddNode(std::move(t)));
     }
     const NodeId head = s_->AddNode(std::move(first)), tail = s_->AddNode(std::move(rest));

@@ -88,6 +88,23 @@ Name FreshIn(const Sdfg& s, const std::string& stem, const std::vector<Name>& al
   }
 }
 
+std::vector<Tasklet> WithOwnRegisters(Sdfg* s, std::vector<Tasklet> body) {
+  std::vector<std::pair<Name, Name>> own;
+  for (const Tasklet& t : body) {
+    const Container& c = s->Get(t.target);
+    const bool known = std::any_of(own.begin(), own.end(), [&](const auto& names) { return names.first == t.target; });
+    if (c.storage == Storage::kRegister && c.shape.empty() && !known)
+      own.push_back({t.target, Local(s, t.target.str() + "_rest", c.dtype, {}, Storage::kRegister)});
+  }
+  for (Tasklet& t : body) {
+    t.value = RenameContainers(t.value, own);
+    for (Expr& e : t.index) e = RenameContainers(e, own);
+    for (const auto& [from, to] : own)
+      if (t.target == from) t.target = to;
+  }
+  return body;
+}
+
 bool Normalize(Sdfg* s, Nest* n, size_t range) {
   Range& r = n->ranges[range];
   const int64_t step = r.step ? AsInt(r.step).value_or(0) : 1;

@@ -51,6 +51,8 @@ std::vector<NodeId> Wrap(Sdfg* s, const std::vector<Level>& levels, std::vector<
 Name Local(Sdfg* s, const std::string& stem, DType type, std::vector<Expr> shape, Storage storage);
 NodeId Put(Sdfg* s, Name target, std::vector<Expr> index, WriteOp op, Expr value);
 
+// Tasklets that run once more, elsewhere: what they write to registers of one number is in registers of their own there.
+std::vector<Tasklet> WithOwnRegisters(Sdfg* s, std::vector<Tasklet> body);
 // A name that no container, size or index of the kernel has.
 Name FreshIn(const Sdfg& s, const std::string& stem, const std::vector<Name>& also_taken = {});
 

@@ -133,7 +133,7 @@ class Streams {
     Statements line = Line(range, SymbolExpr(begin), body, count);
     if (!HasWholeLines(range, range.end, count)) {
       const Range rest{range.index, SymbolExpr(begin), Min(end, range.end), Expr(1)};
-      line = {s_->AddNode(If{BinaryExpr(Op::kLe, end, range.end), line, Lanes(rest, WithOwnRegisters(body))})};
+      line = {s_->AddNode(If{BinaryExpr(Op::kLe, end, range.end), line, Lanes(rest, WithOwnRegisters(s_, body))})};
     }
     return Wrap(s_, {{{{begin, range.begin, range.end, Expr(count)}}, Schedule::kSequential}}, line)[0];
   }
@@ -160,24 +160,6 @@ class Streams {
     Statements inside;
     for (const Tasklet& t : body) inside.push_back(s_->AddNode(t));
     return Wrap(s_, {{{range}, Schedule::kVector}}, inside);
-  }
-
-  // The same once more: numbers of a lane are others there.
-  std::vector<Tasklet> WithOwnRegisters(std::vector<Tasklet> body) {
-    std::vector<std::pair<Name, Name>> own;
-    for (const Tasklet& t : body) {
-      const Container& c = s_->Get(t.target);
-      const bool known = std::any_of(own.begin(), own.end(), [&](const auto& names) { return names.first == t.target; });
-      if (c.storage == Storage::kRegister && c.shape.empty() && !known)
-        own.push_back({t.target, Local(s_, t.target.str() + "_rest", c.dtype, {}, Storage::kRegister)});
-    }
-    for (Tasklet& t : body) {
-      t.value = RenameContainers(t.value, own);
-      for (Expr& e : t.index) e = RenameContainers(e, own);
-      for (const auto& [from, to] : own)
-        if (t.target == from) t.target = to;
-    }
-    return body;
   }
 
   Sdfg* s_;
