@@ -243,13 +243,13 @@ bool Scheduler::OfTasklets(const Nest& n) const {
                      [&](NodeId id) { return std::holds_alternative<Tasklet>(s_->nodes[id].body); });
 }
 
-// Registers that live outside of the nest count, as where iterations meet.
-std::vector<bool> Scheduler::ApartRanges(const Nest& n) const {
-  const auto is_own = [&](Name a) { return s_->Get(a).storage == Storage::kWorker && IsPrivate(a, n); };
+// Whether the iterations of each range meet nowhere, `but` in these. Registers that live outside of the nest count, as where they meet.
+std::vector<bool> Scheduler::ApartRanges(const Nest& n, const std::unordered_set<Name>& but) const {
+  const auto is_own = [&](Name a) { return but.count(a) || (s_->Get(a).storage == Storage::kWorker && IsPrivate(a, n)); };
   std::vector<bool> apart = DisjointRanges(*s_, n, is_own);
   for (NodeId id : n.body)
     for (const ElementAccess& a : AccessesOf(*s_, id)) {
-      if (!a.write || s_->Get(a.root).storage != Storage::kRegister || IsPrivate(a.root, n)) continue;
+      if (!a.write || but.count(a.root) || s_->Get(a.root).storage != Storage::kRegister || IsPrivate(a.root, n)) continue;
       for (size_t i = 0; i < n.ranges.size(); ++i)
         apart[i] = apart[i] && std::find(a.index.begin(), a.index.end(), SymbolExpr(n.ranges[i].index)) != a.index.end();
     }

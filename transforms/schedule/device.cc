@@ -33,6 +33,7 @@ constexpr Field kFields[] = {
     {"most-choices", &Device::most_choices},
     {"few-results", &Device::few_results},
     {"most-parts", &Device::most_parts},
+    {"part-iterations", &Device::part_iterations},
     {"tile-rows", &Device::tile_rows},
     {"tile-vectors", &Device::tile_vectors},
     {"tile-sums", &Device::tile_sums},

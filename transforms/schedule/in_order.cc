@@ -166,7 +166,7 @@ std::optional<Scheduler::Statements> Scheduler::Mixed(Nest n, const std::vector<
   for (size_t i = 0; i < n.ranges.size(); ++i)
     if (!apart[i]) meeting.push_back(n.ranges[i]);
   if (meeting.size() == n.ranges.size()) {
-    if (auto parts = NumbersInParts(n)) return parts;
+    if (auto parts = IterationsInParts(n)) return parts;
     return SumsWithin(std::move(n));  // in one thread
   }
   const NodeId map = Enclose(&n, meeting);

@@ -99,10 +99,16 @@ class Scheduler {
   void SpreadOut(const Statements& body, const std::unordered_map<Name, Name>& arrays, const std::vector<Expr>& place);
   Expr ReadOnce(const Expr& value, Name lane, Statements* before);
   Statements Result(const Tasklet& t, const Expr& sum, const Ending& ending);
-  // ---- numbers_in_parts.cc ----
-  std::optional<Statements> NumbersInParts(const Nest& n);
-  std::optional<Statements> TryNumbersInParts(Nest n);
-  Statements NumbersOf(const Nest& n);
+  // ---- iterations_in_parts.cc ----
+  struct OwnSum;
+  std::optional<Statements> IterationsInParts(const Nest& n);
+  std::optional<Statements> TryIterationsInParts(Nest n);
+  int64_t ElementsOfShort(const Container& c) const;
+  Statements MeetingSums(const Nest& n, size_t range);
+  Expr IterationsOfPart(const Nest& n, int64_t elements) const;
+  OwnSum OwnNumber(const Tasklet& t, const Expr& parts, const Expr& part);
+  OwnSum OwnArray(const Tasklet& t, const Expr& parts, const Expr& part, int64_t before);
+  std::optional<Statements> AddedUp(const OwnSum& sum);
   std::optional<Statements> OnePart(Nest n);
   // ---- two_phase.cc ----
   Expr Let(const std::string& stem, const Expr& value);
@@ -137,7 +143,7 @@ class Scheduler {
   }
   bool MayCollapse(const Nest& n, size_t outer, size_t inner) const;
   bool OfTasklets(const Nest& n) const;
-  std::vector<bool> ApartRanges(const Nest& n) const;
+  std::vector<bool> ApartRanges(const Nest& n, const std::unordered_set<Name>& but = {}) const;
   bool IsPrivate(Name local, const Nest& n) const;
   bool IsWrittenFirst(const Statements& body, Name target) const;
   Statements InParts(const Nest& n, const std::vector<Range>& around, const Range& lane, const Statements& body, int64_t partials);

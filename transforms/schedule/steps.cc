@@ -71,6 +71,31 @@ bool SpeaksOf(const Expr& e, Name a, Name b) {
   return found;
 }
 
+// Whether statements, and maps of such, have the two indices side by side wherever they have any of them.
+bool IsWalkedAsOne(const Sdfg& s, const Nest& n, const std::vector<NodeId>& body, Name outer, const Range& inner) {
+  return std::all_of(body.begin(), body.end(), [&](NodeId id) {
+    if (const auto* m = std::get_if<Map>(&s.nodes[id].body))
+      return std::none_of(m->ranges.begin(), m->ranges.end(), [&](const Range& r) { return MentionsAny({r.begin, r.end}, outer, inner.index); }) &&
+             IsWalkedAsOne(s, n, m->body, outer, inner);
+    const auto* t = std::get_if<Tasklet>(&s.nodes[id].body);
+    if (!t || SpeaksOf(t->value, outer, inner.index)) return false;
+    const std::vector<ElementAccess> all = AccessesOf(s, id);
+    return std::all_of(all.begin(), all.end(), [&](const ElementAccess& x) {
+      return !MentionsAny(x.index, outer, inner.index) || Pair(s, x, n, outer, inner);
+    });
+  });
+}
+
+std::vector<NodeId> TaskletsOf(const Sdfg& s, const std::vector<NodeId>& body) {
+  std::vector<NodeId> out;
+  for (NodeId id : body) {
+    const auto* m = std::get_if<Map>(&s.nodes[id].body);
+    if (!m) out.push_back(id);
+    else Add(&out, TaskletsOf(s, m->body));
+  }
+  return out;
+}
+
 }  // namespace
 
 Name FreshIn(const Sdfg& s, const std::string& stem, const std::vector<Name>& also_taken) {
@@ -127,13 +152,7 @@ bool CanCollapse(const Sdfg& s, const Nest& n, size_t outer, size_t inner) {
   for (const Range& r : n.ranges)
     for (const Expr& e : {r.begin, r.end})
       if (Mentions(e, a.index) || Mentions(e, b.index)) return false;
-  for (NodeId id : n.body) {
-    const auto* t = std::get_if<Tasklet>(&s.nodes[id].body);
-    if (!t || SpeaksOf(t->value, a.index, b.index)) return false;
-    for (const ElementAccess& x : AccessesOf(s, id))
-      if (MentionsAny(x.index, a.index, b.index) && !Pair(s, x, n, a.index, b)) return false;
-  }
-  return true;
+  return IsWalkedAsOne(s, n, n.body, a.index, b);
 }
 
 void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner) {
@@ -181,7 +200,7 @@ void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner) {
       return Expr(std::move(read));
     });
   };
-  for (NodeId id : n->body) {
+  for (NodeId id : TaskletsOf(*s, n->body)) {
     Tasklet t = std::get<Tasklet>(s->nodes[id].body);
     t.value = reads(t.value);
     for (Expr& e : t.index) e = reads(e);
