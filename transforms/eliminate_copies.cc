@@ -43,17 +43,33 @@ std::vector<Name> Moving(const std::vector<Expr>& index) {
   return out;
 }
 
+bool MovesElement(const Tasklet* t) {
+  return t && t->op == WriteOp::kAssign && !t->guarded && t->value.Is(ExprKind::kRead) && !t->value->has_default;
+}
+
+// r = X[i, j]; Y[i, j] = r, with a register, which nothing else has.
+std::optional<Tasklet> ByRegister(const Sdfg& s, const std::vector<NodeId>& body) {
+  const auto *first = std::get_if<Tasklet>(&s.nodes[body[0]].body), *second = std::get_if<Tasklet>(&s.nodes[body[1]].body);
+  if (!MovesElement(first) || !MovesElement(second) || second->value->name != first->target) return {};
+  const Container& r = s.Get(first->target);
+  if (r.storage != Storage::kRegister || !r.shape.empty() || r.dtype != s.Get(first->value->name).dtype) return {};
+  Tasklet t = *second;
+  t.value = first->value;
+  return t;
+}
+
 std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
   std::vector<Range> ranges;
   const Body* b = &s.nodes[id].body;
+  std::optional<Tasklet> both;
   while (auto* m = std::get_if<Map>(b)) {
-    if (m->body.size() != 1) return {};
     ranges.insert(ranges.end(), m->ranges.begin(), m->ranges.end());
+    if (m->body.size() == 2 && (both = ByRegister(s, m->body))) break;
+    if (m->body.size() != 1) return {};
     b = &s.nodes[m->body[0]].body;
   }
-  auto* t = std::get_if<Tasklet>(b);
-  if (!t || t->op != WriteOp::kAssign || t->guarded || !t->value.Is(ExprKind::kRead) || t->value->has_default)
-    return {};
+  const Tasklet* t = both ? &*both : std::get_if<Tasklet>(b);
+  if (!MovesElement(t)) return {};
   if (t->flat != t->value->flat) return {};
   const Container &to = s.Get(t->target), &from = s.Get(t->value->name);
   if (to.dtype != from.dtype || to.name == from.name || to.storage != from.storage || to.storage != Storage::kArena)

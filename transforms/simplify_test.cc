@@ -319,6 +319,28 @@ TEST(EliminateCopies, ReshapesBecomeViews) {
                 })");
 }
 
+// As reverse mode hands gradients on.
+TEST(EliminateCopies, ElementsGoByARegister) {
+  ExpectPass(R"(sdfg f(X: f32[8], Y: f32[2, 4]) {
+                  transient A: f32[2, 4]
+                  view a: f32[8] of A
+                  transient r: f32 @register
+                  state {
+                    map i in 0:8 {
+                      r = X[i]
+                      a[i] = r
+                    }
+                    map i in 0:2, j in 0:4 { Y[i, j] = 2 * A[i, j] }
+                  }
+                })",
+             "eliminate-copies", R"(sdfg f(X: f32[8], Y: f32[2, 4]) {
+                  view A: f32[2, 4] of X
+                  view a: f32[8] of A
+                  transient r: f32 @register
+                  state { map i in 0:2, j in 0:4 { Y[i, j] = 2 * A[i, j] } }
+                })");
+}
+
 TEST(EliminateCopies, UnitDimensionsComeAndGoAsViews) {
   ExpectPass(R"(sdfg f(X: f32[N, M], Y: f32[N, M]) {
                   transient A: f32[N, 1, M]

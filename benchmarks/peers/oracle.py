@@ -61,7 +61,7 @@ def _values(case: torch_case.TorchCase, mode: str) -> tuple[dict, dict, torch.Te
             target = None
         else:
             if case.by_inputs:
-                wanted = {n: x.requires_grad_() for n, x in inputs.items() if x.is_floating_point()}
+                wanted = {n: inputs[n].requires_grad_() for n in case.by_inputs}
             else:
                 wanted = dict(module.named_parameters())
             y = module(*inputs.values())

@@ -38,6 +38,7 @@ class Case:
     flops: float = 0  # multiply-adds count two; 0: a question of bandwidth
     tolerance: float = 1e-5  # of the largest value
     constants: str = ""  # declarations
+    fixed: str = ""  # inputs that no gradient is taken by
 
     def text(self):
         def declare(name, dtype, shape):
@@ -282,7 +283,7 @@ class Cases:
                      lambda x, a, b, c, d: F.batch_norm(x, c, d, a, b), images, scale, shift, mean, variance)  # fmt: skip
             yield op("BatchNormalization, training" + label,
                      "onnx.BatchNormalization{training_mode = 1}(X = X, scale = A, B = B, input_mean = C, input_var = D) -> (Y = Y)",
-                     lambda x, a, b, c, d: F.batch_norm(x, c.clone(), d.clone(), a, b, True), images, scale, shift, mean, variance)  # fmt: skip
+                     lambda x, a, b, c, d: F.batch_norm(x, c.clone(), d.clone(), a, b, True), images, scale, shift, mean, variance, fixed="CD")  # fmt: skip
             yield op("InstanceNormalization" + label, "onnx.InstanceNormalization(input = X, scale = A, B = B) -> (output = Y)",
                      lambda x, a, b: F.instance_norm(x, weight=a, bias=b), images, scale, shift)  # fmt: skip
             yield op("GroupNormalization" + label, "onnx.GroupNormalization{num_groups = 8}(X = X, scale = A, bias = B) -> (Y = Y)",
