@@ -41,6 +41,7 @@
 #include "transforms/layout/assign_layouts.h"
 #include "transforms/layout/turn_arrays.h"
 #include "transforms/layout/pack_constants.h"
+#include "transforms/layout/split_constants.h"
 #include "transforms/loop_to_map.h"
 #include "transforms/one_sided_sigmoids.h"
 #include "transforms/narrow_arrays.h"
@@ -344,6 +345,9 @@ Status RegisterSteps(Registry& r) {
         HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
         return IntegerProducts(p, d, ask);
       })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "split-constants", "makes several of a constant that is read at known places of its first dimension, as weights of two directions are",
+      {}, [](Program& p, const PassOptions&, const Registry&, const Ask& ask) -> Result<bool> { return SplitConstants(p, ask); })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "pack-constants", "packs constants as the tiles of products read them", {"device"},
       [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {

@@ -8,6 +8,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "ir/graph/homes.h"
+#include "transforms/control_exprs.h"
 #include "transforms/outline.h"
 #include "transforms/schedule/choose_schedule.h"
 #include "transforms/schedule/elements.h"
@@ -118,7 +119,7 @@ class Packer {
       if (const auto* state = std::get_if<State>(&s_.blocks[b].control))
         for (NodeId id : state->statements) Collect(id);
       else
-        ForEachOwnExpr(s_.blocks[b].control, [&](const Expr& e) {
+        transforms::ForEachControlExpr(s_.blocks[b].control, [&](const Expr& e) {
           for (Name n : ReadContainers(e)) Otherwise(RootOf(s_, n));
         });
     });
@@ -151,16 +152,6 @@ class Packer {
 
   void Otherwise(Name n) {
     if (MayBePacked(s_.Get(n))) others_.insert(n);
-  }
-
-  // Of a loop or a choice itself: what is in it are blocks of their own.
-  template <typename Fn>
-  static void ForEachOwnExpr(const Control& c, Fn&& fn) {
-    if (const auto* loop = std::get_if<Loop>(&c))
-      for (const Expr* e : {&loop->init, &loop->condition, &loop->update}) fn(*e);
-    if (const auto* choice = std::get_if<Conditional>(&c))
-      for (const Branch& b : choice->branches) fn(b.condition);
-    if (const auto* let = std::get_if<Assign>(&c)) fn(let->value);
   }
 
   // What a statement wants of its weights, if they are a constant, and what it touches otherwise.
