@@ -230,6 +230,34 @@ INPUTS = [np.array(v) for v in ([1.0, 2.0, 3.0, 4.0, 5.0], [0.5, 0.25, 3.0, -1.0
                                 [-5.0, 0.0, 0.0, 0.0, 9.0])]
 
 
+class Best:
+    def __init__(self):
+        self.cost, self.at = None, 0
+
+
+def that_begin_with_nothing(x):
+    best, where, before, s = None, None, None, Best()
+    turns = 0
+    for k, v in enumerate(x):
+        cost = (v - 0.5) ** 2
+        if s.cost is None or cost < s.cost:
+            s.cost, s.at = cost, k
+        if before is not None and before * v < 0:
+            turns += 1
+        before = v
+        if best is None or v > best:
+            best, where = v, k
+        if turns > 4:
+            break
+    sums = None
+    for k in range(len(x) - 1, 0, -1):
+        sums = x * x[k] if sums is None else sums + x * x[k]
+        if k == 2:
+            continue
+        sums = sums * 0.5
+    return best, where, s.cost, s.at, turns, before, sums
+
+
 class Loops(Case):
     def test_left_as_python_leaves_them(self):
         for f in (neighbours, without_a_loop_around, the_loop_variable_is_a_constant, with_else, around_loops_that_end_with_else,
@@ -240,6 +268,21 @@ class Loops(Case):
         for x in INPUTS:
             self.same(pairs_in_order, x, 3, backend="interpreter")
             self.same(with_else, x, backend="cpu")
+
+    def test_what_is_none_before(self):
+        N = headrace.symbol("N")
+
+        def any_size(x: headrace.float64[N]):
+            return that_begin_with_nothing(x)
+
+        program = headrace.program(any_size, backend="interpreter")
+        for n in (3, 40, 300):
+            x = np.cos(np.arange(n) ** 2.0)
+            self.same(that_begin_with_nothing, x, backend="interpreter")
+            for got, expected in zip(program(x), that_begin_with_nothing(x)):
+                self.close(got, expected)
+        with self.fails(headrace.HeadraceError, "a loop that binds what was None before has an iteration at least"):
+            program(np.ones(0))
 
     def test_of_no_iteration(self):
         for n in range(4):

@@ -7,6 +7,7 @@ class Retry(Exception):
     """`located` is the error for the user where nobody can do it in another way."""
 
     located: Exception | None = None
+    of_nothing = False  # something is None before a loop, and bound in it: its first iteration may be translated apart
 
 
 class NeedsNumbers(Retry, NotImplementedError):

@@ -24,7 +24,7 @@ class BoundField(NeedsNumbers):
         what = f"{kind}.{attribute} is {'None' if before is None else 'a ' + type(before).__name__} before this block, and bound in it" if not _plain(before) else \
             f"an attribute of {kind} that changes in a branch or loop of the program"
         super().__init__([], what)
-        self.owner, self.attribute = owner, attribute
+        self.owner, self.attribute, self.of_nothing = owner, attribute, before is None
 
 
 def at_once(instead: Callable | None) -> bool:

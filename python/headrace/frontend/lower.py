@@ -253,7 +253,9 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
             return self.own_parts(name, value)
         value = value_of(value) if isinstance(value, np.ndarray) else value
         if not (isinstance(value, Value) or is_number(value) or is_size(value)):
-            raise NeedsNumber(f"{whole_name(name)} is {'None' if value is None else 'a ' + type(value).__name__}, which control flow can't change")
+            refused = NeedsNumber(f"{whole_name(name)} is {'None' if value is None else 'a ' + type(value).__name__}, which control flow can't change")
+            refused.of_nothing = value is None
+            raise refused
         own = self.emitter.materialize(value, _hint(name))
         self.note_sharing(name, own, value)
         self.scope.names[name] = own
@@ -397,9 +399,10 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
                 self.scope.names[name] = OutOfScope(name) if left is None else left
 
     def _written_out(self, s: ast.For, bounds: list, rows: Value | None, retry: Retry):
-        """The loop with its variable as a number, one body after the other; None where its bounds are not known."""
+        """The loop with its variable as a number, one body after the other, or only the first where that is enough; None where its bounds are not
+        known."""
         if not all(isinstance(b, int) for b in bounds) or len(range(*bounds)) > MOST_WRITTEN_OUT:
-            return None
+            return self.first_apart(s, bounds, rows) if retry.of_nothing else None
 
         def bodies() -> None:
             self.one_by_one(s, (k if rows is None else arrays.subscript(self.emitter, rows, k) for k in range(*bounds)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable, Iterable
 
+from . import arrays
+from .ranges import Ranges
 from .statements import assigned, exits, leaving, read_after, unless, without_else
 from .values import Value
 
@@ -22,6 +24,23 @@ class WrittenOut:
         for item in items:
             self.assign(s.target, item)
             self.block(s.body)
+
+    def first_apart(self, s: ast.For, bounds: list, rows: Value | None) -> Callable[[], None] | None:
+        """The first iteration, and a loop of the others, for which what was None before has a value; None for a loop that may have no iteration."""
+        begin, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
+        begin, end = self.emitter.size_of(begin), self.emitter.size_of(end)
+        if not isinstance(step, int) or not self.surely_runs(begin, end, step):
+            return None
+
+        def bodies() -> None:
+            if not isinstance(end - begin, int):
+                self.emitter.line(f'require {begin} {"<" if step > 0 else ">"} {end} else "a loop that binds what was None before has an iteration at least"')
+            first = ast.Constant([begin if rows is None else arrays.subscript(self.emitter, rows, begin)])
+            others = ast.Constant(Ranges([(begin + step, end, step)]) if rows is None else arrays.subscript(self.emitter, rows, slice(1, None)))
+            later = ast.copy_location(ast.For(s.target, ast.copy_location(others, s.iter), s.body, []), s)
+            self.do_For(ast.copy_location(ast.For(s.target, ast.copy_location(first, s.iter), s.body, [later]), s))
+
+        return bodies
 
     def while_known(self, s: ast.While, retry: Exception) -> Callable[[], None] | None:
         """The loop's body as often as its condition is true, where that is known; None for a loop that has other ends."""
