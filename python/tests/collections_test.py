@@ -223,6 +223,15 @@ def keys_of_a_loop(x):
     return d
 
 
+def shows(x):
+    print("x is", x)
+    return x
+
+
+def takes_the_next(x):
+    return next(v for v in x)
+
+
 class Collections(Case):
     def agrees(self, got, expected):
         """Structure by structure: what Python returns."""
@@ -272,6 +281,8 @@ class Collections(Case):
                 (grows_in_a_branch, "a list that is changed in a branch or loop of the program", "xs.append(x)"),
                 (grows_while, "a list that is changed in a branch or loop of the program", "xs.append(x[i])"),
                 (has_defaults, "a defaultdict has no place in a program\n", "hint: use a dict, and d.get(key, 0)"),
+                (shows, "print of what the program computes has no place in a program\n", "hint: return the values, and print them around the call"),
+                (takes_the_next, "next has no place in a program\n", "hint: write a loop over the generator"),
                 (changes_what_it_swaps, "an attribute of a Held whose name a branch or loop binds anew: make another Held", "a.v = a.v + 1"),
                 (never_ends, "a loop that never ends", "while True:"),
                 (has_a_key_of_data, "an item of a dict whose key the program computes", "d[x[0]] = x")):

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import collections
+from typing import Any, Callable
+
+from .errors import Refused
 
 _EXPRESSIONS = {
     ast.SetComp: ("a set comprehension", "write a loop"),
@@ -23,6 +28,26 @@ _STATEMENTS = {
     ast.Delete: ("del statements of parts", "take an item out of a list or dict by pop()"),
     ast.Match: ("match statements with patterns of classes, of dicts or with a star", "write if and elif"),
 }
+_CALLS: dict[Any, tuple[str, str]] = {
+    collections.defaultdict: ("a defaultdict", "use a dict, and d.get(key, 0)"),
+    collections.deque: ("a deque", "use a list, or an array and np.roll"),
+}
+_CALLS_WITH_DATA: dict[Any, tuple[str, str]] = {
+    builtins.print: ("print of what the program computes", "return the values, and print them around the call"),
+    builtins.next: ("next", "write a loop over the generator, or an item of a list"),
+    builtins.iter: ("iter", "write a loop, or an item of a list"),
+    builtins.id: ("id", "compare by is"),
+}
+
+
+def check_place(function: Callable, with_data: bool) -> None:
+    """Of what is called. `with_data`: some argument is what the program computes."""
+    try:
+        name, hint = _CALLS.get(function) or with_data and _CALLS_WITH_DATA.get(function) or ("", "")
+    except TypeError:  # what has no hash is none of them
+        return
+    if name:
+        raise Refused(f"{name} has no place in a program", hint)
 
 
 class NoPlace(NotImplementedError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import collections
 import dataclasses
 import functools
 import sys
@@ -14,6 +13,7 @@ import numpy as np
 from . import creation, elementwise, growing
 from ..trees import assembled, has_parts, is_record, items
 from .calling import BY_KEY, CALLING
+from .constructs import check_place
 from .errors import NoArray, Refused
 from .functions import FUNCTIONS, Method, ufunc_method
 from .generators import is_generator
@@ -27,7 +27,6 @@ from .types import Type
 from .values import Value, value_of
 
 DEEPEST_CALL = 64
-OTHER_COLLECTIONS = {collections.defaultdict: "use a dict, and d.get(key, 0)", collections.deque: "use a list, or an array and np.roll"}
 WALKS = (enumerate, zip, reversed, map, filter, type({}.keys()), type({}.values()), type({}.items()))
 OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.custom", "transforms.forward", "transforms.jacobians")}
 
@@ -66,14 +65,14 @@ class Dispatch(Objects):
         if function is np.vectorize or isinstance(function, np.vectorize):
             raise Refused("np.vectorize, which calls a function for each element, has no place in a program",
                           "call the function with the whole array, with np.where in place of if")
-        if hashable(function) and function in OTHER_COLLECTIONS:
-            raise Refused(f"a {function.__name__} has no place in a program", OTHER_COLLECTIONS[function])
+        check_place(function, self._runtime([*args, *named.values()]))
         if isinstance(function, Type):
             function = function.dtype
         if isinstance(function, np.dtype):
             function = function.type
         if isinstance(function, type) and issubclass(function, np.generic) and len(args) == 1:
-            return elementwise.cast(self.emitter, args[0], function)
+            same = isinstance(args[0], Value) and args[0].ndim and args[0].dtype == function
+            return args[0] if same else elementwise.cast(self.emitter, args[0], function)
         if hashable(function) and function in BUILTINS and len(args) == 1 and (made := self.special(args[0], BUILTINS[function])) is not NotImplemented:
             return made
         if hashable(function) and function in BY_NAME:
@@ -121,6 +120,8 @@ class Dispatch(Objects):
             made = self.make_record(function, args, named) if is_record(function) else self.known_call(function, args, named)
             of_numpy = (getattr(function, "__module__", None) or "").startswith("numpy")
             return self._constant(made) if of_numpy or isinstance(made, np.ndarray) else made
+        if isinstance(function, type) and "__slots__" in vars(function) and isinstance(function.__init__, types.FunctionType):
+            raise Refused(f"{function.__name__} has __slots__, and programs make objects that have a __dict__", "leave __slots__ out")
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
 
     def _library_function(self, function, args: list, named: dict):
