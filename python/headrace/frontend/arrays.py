@@ -69,32 +69,41 @@ def subscript(e: Emitter, base, key):
     keys = gathers.complete(base, key)
     if any(isinstance(k, Value) and k.ndim > 0 for k in keys):
         return gathers.gather(e, _in_memory(e, base), keys)
+    if not base.ndim and keys:
+        base = alone(base)
     base = _in_memory(e, base.place() if len(keys) > sum(map(is_index, keys)) else base)
     begins = [d.begin for d in base.dims]
     terms: list[list] = [[] for _ in base.dims]
-    where = {of: (n, step) for n, d in enumerate(base.dims) for of, step in d.terms}
+    where: list[list] = [[] for _ in base.shape]  # of one without a place in memory nothing; of a diagonal several
+    for n, d in enumerate(base.dims):
+        for of, apart in d.terms:
+            where[of].append((n, apart))
     shape: list = []
     axis = 0
     for k in keys:
         if k is None:
             shape.append(1)
             continue
-        n, apart = where.get(axis, (None, 1))  # none: a dimension of one that has no place in memory
-        size = base.shape[axis]
+        size, places = base.shape[axis], where[axis]
         axis += 1
         if isinstance(k, slice):
             begin, step, length = slice_bounds(e, k, size)
-            if n is not None:
+            for n, apart in places:
                 begins[n] = _place(begin, begins[n], apart)
                 terms[n].append((len(shape), apart * step))
             shape.append(length)
         else:
             index = index_text(e, k, size)
-            if n is not None:
+            for n, apart in places:
                 begins[n] = _place(index, begins[n], apart)
     if base.whole and shape == list(base.shape) and all(isinstance(k, slice) and k == slice(None) for k in keys):
         return base
     return base.view(shape, [Dim.of_terms(b, t) for b, t in zip(begins, terms)])
+
+
+def alone(v: Value) -> Value:
+    """v, where it is a number what is no view of it: what an array shares memory with is another array."""
+    return Value(v.dtype, (), v.at, v.weak) if isinstance(v, Array) and not v.ndim and not v.in_place else v
 
 
 def is_index(k) -> bool:
@@ -164,11 +173,12 @@ def reshape(e: Emitter, v: Value, shape, dense: bool = False) -> Value:
         if known is None:
             raise Unequal(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
         v = known
-    v = v.place()
+    v = alone(v.place())
     memory = v.of if isinstance(v, Part) else v
     if isinstance(memory, Array) and (memory.whole or memory.ndim) and not (dense and memory is not v):
         made = e.reshaped(memory, shape) if memory.whole else reshaping.view(e, memory, shape, dense)
         if made is not None:
+            made.read_only = memory.read_only
             return made if memory is v else v.like(made)
     v = e.materialize(v)
     return e.reshaped(v, shape) if v.whole else _reordered(e, v, shape)

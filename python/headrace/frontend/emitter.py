@@ -211,6 +211,8 @@ class Emitter:
             self.read.add(target.of.root)
             self.write(target.of, index, target.joined(text, index))
             return
+        if target.read_only:
+            raise ValueError("assignment destination is read-only: a diagonal, windows, or an array that is repeated; change a copy")
         if target.root in self.counts:
             raise NotImplementedError(f"{target.name} is changed in place, and is an integer that may be a size: give it as an array with "
                                       "one element")
@@ -318,6 +320,12 @@ class Emitter:
         with recorded() as reads:
             text = v.at(index)
         return v if len(text) <= 24 and len(reads) <= 1 and "(" not in text else self.materialize(v, hint)
+
+    def roots(self, v: Value) -> set[str]:
+        """Whose memory it reads."""
+        with recorded() as reads:
+            v.at([f"_p{k}" for k in range(v.ndim)])
+        return {root for root, _ in reads}
 
     def identity(self, v: Value) -> tuple:
         """Equal for expressions that have equal values where they stand."""

@@ -89,7 +89,7 @@ def fliplr(e, m):
 
 @handles(np.expand_dims)
 def expand_dims(e, a, axis):
-    v = value_of(a)
+    v = arrays.alone(value_of(a))
     ndim = v.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
     return arrays.keep_dims(v, arrays.axes_of(axis, ndim), ndim)
 
@@ -106,11 +106,6 @@ def squeeze(e, a, axis=None):
 @handles(np.stack)
 def stack(e, parts, axis=0):
     return arrays.stack(e, parts, axis)
-
-
-@handles(np.broadcast_to)
-def broadcast_to(e, a, shape):
-    return broadcast(value_of(a), shape_of(e, shape))
 
 
 @handles(np.roll)
@@ -403,9 +398,10 @@ def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keep
         return folds.reduce(e, function, args[0], axis, keepdims) if method == "reduce" else folds.accumulate(e, function, args[0], axis)
     if method == "at" and name in ("add", "subtract", "multiply", "maximum", "minimum"):
         base, key, v = args[0].place(), _lists_as_arrays(e, args[1]), args[2]
+        if base.dtype.kind == "c" and name in elementwise.ORDERED:
+            raise NotImplementedError(f"np.{name}.at of complex numbers, which have no order in programs: take real, imag or abs")
         if name == "subtract":
-            v = value_of(v)
-            name, v = "add", elementwise.apply(e, "negative", value_of(elementwise.cast(e, v, base.dtype)) if v.weak else v)
+            name, v = "add", elementwise.apply(e, "negative", value_of(elementwise.cast(e, v, base.dtype)))
         gathers.accumulate(e, base, key, v, IN_PLACE[name])
         return None
     if method == "reduceat" and function is not None and ufunc.nin == 2 and ufunc.nout == 1:

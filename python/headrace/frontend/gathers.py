@@ -8,7 +8,7 @@ from . import arrays, elementwise
 from .emitter import Emitter
 from .selections import Selected, nonzero, same_mask
 from .sizes import scaled
-from .values import Array, Value, broadcast, broadcast_shapes, value_of
+from .values import Array, Part, Value, broadcast, broadcast_shapes, value_of
 
 
 def is_mask(k) -> bool:
@@ -133,7 +133,7 @@ def scatter(e: Emitter, base: Array, key, v, op: str = "") -> bool:
     keys = key if isinstance(key, tuple) else (key,)
     if not any(map(by_array, keys)):
         return False
-    keys = complete(base, key)
+    keys = _apart(e, complete(base, key), base)
     if is_mask(keys[0]) and all(isinstance(k, slice) and k == slice(None) for k in keys[1:]):
         check_mask(base.shape[: keys[0].ndim], keys[0])
         if _masked(e, base, keys[0], v, op):
@@ -152,10 +152,16 @@ def scatter(e: Emitter, base: Array, key, v, op: str = "") -> bool:
     return True
 
 
+def _apart(e: Emitter, keys: list, base: Value) -> list:
+    """The keys with copies of indices that are read of the memory which is written."""
+    root = getattr(base.of if isinstance(base, Part) else base, "root", None)
+    return [e.materialize(k) if by_array(k) and not is_mask(k) and root in e.roots(k) else k for k in keys]
+
+
 def accumulate(e: Emitter, base: Array, key, v, op: str) -> None:
     """np.add.at(base, key, v) and its like: elements that are named twice take both."""
     base = base.place()
-    places = Places(e, base, complete(base, key))
+    places = Places(e, base, _apart(e, complete(base, key), base))
     source = e.materialize(broadcast(value_of(elementwise.cast(e, v, base.dtype)), places.shape), "new")
     e.maps(places.shape, lambda i: e.write(base, places(i), e.expression(source, i, base.dtype), op))
 

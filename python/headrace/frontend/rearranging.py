@@ -7,9 +7,9 @@ import numpy as np
 from . import arrays, creation, elementwise
 from .derived import MANY, along, do, floats, known, one_dimension, op
 from .errors import NeedsNumber
-from .functions import handles
+from .functions import handles, shape_of
 from .sizes import Size, minimum, scaled
-from .values import Array, Value, broadcast_shapes, is_number, typed_number, value_of
+from .values import Array, Dim, Part, Value, broadcast, broadcast_shapes, is_number, typed_number, value_of
 
 
 # ---- places ----
@@ -58,11 +58,22 @@ def searchsorted(e, a, v, side="left"):
     if side not in ("left", "right"):
         raise ValueError(f"np.searchsorted: side is left or right, not {side!r}")
     order, x = one_dimension("searchsorted", e.settled(a)), e.settled(v)
-    before = "less" if side == "left" else "less_equal"
+    before = _before("less" if side == "left" else "less_equal")
     n = order.shape[0]
     if x.ndim and isinstance(n, int) and n > MANY:
         return _by_halves(e, order, x, before)
-    return do(e, np.sum, elementwise.cast(e, op(e, before, order, arrays.keep_dims(x, [x.ndim], x.ndim + 1)), np.int64), -1)
+    return do(e, np.sum, elementwise.cast(e, before(e, order, arrays.keep_dims(x, [x.ndim], x.ndim + 1)), np.int64), -1)
+
+
+def _before(name: str):
+    """Whether an element of the order stands before x: NaN comes last."""
+    def test(e, a, x):
+        before = op(e, name, a, x)
+        if x.dtype.kind != "f":
+            return before
+        last = op(e, "isnan", x) if name == "less_equal" else op(e, "logical_and", op(e, "isnan", x), op(e, "logical_not", op(e, "isnan", a)))
+        return op(e, "logical_or", before, last)
+    return test
 
 
 def _by_halves(e, order, x, before):
@@ -71,7 +82,7 @@ def _by_halves(e, order, x, before):
     for more in (1 << k for k in reversed(range(n.bit_length()))):
         next_ = op(e, "add", count, more)
         last = arrays.subscript(e, order, (op(e, "subtract", op(e, "minimum", next_, n), 1),))
-        fits = op(e, "logical_and", op(e, "less_equal", next_, n), op(e, before, last, x))
+        fits = op(e, "logical_and", op(e, "less_equal", next_, n), before(e, last, x))
         count = e.materialize(elementwise.where(fits, next_, count), "place")
     return count
 
@@ -187,21 +198,35 @@ def rot90(e, m, k=1, axes=(0, 1)):
 
 @handles(np.atleast_1d)
 def atleast_1d(e, a):
-    v = value_of(a)
+    v = arrays.alone(value_of(a))
     return arrays.keep_dims(v, [0], 1) if v.ndim == 0 else v
 
 
 @handles(np.atleast_2d)
 def atleast_2d(e, a):
-    v = value_of(a)
+    v = arrays.alone(value_of(a))
     return arrays.keep_dims(v, range(2 - v.ndim), 2) if v.ndim < 2 else v
 
 
 @handles(np.atleast_3d)
 def atleast_3d(e, a):
-    v = value_of(a)
+    v = arrays.alone(value_of(a))
     added = {0: [0, 1, 2], 1: [0, 2], 2: [2]}.get(v.ndim)
     return arrays.keep_dims(v, added, 3) if added else v
+
+
+@handles(np.broadcast_to)
+def broadcast_to(e, a, shape):
+    """Of an array a view, which nobody may write to."""
+    v, shape = arrays.alone(value_of(a)), shape_of(e, shape)
+    repeated = broadcast(v, shape)
+    if isinstance(v := v.place(), Part):
+        return v.like(broadcast_to(e, v.of, shape))
+    if not isinstance(v, Array):
+        return repeated
+    offset = len(shape) - v.ndim
+    repeats = {k for k, size in enumerate(v.shape) if size != shape[offset + k]}
+    return v.view(shape, [Dim.of_terms(d.begin, [(of + offset, step) for of, step in d.terms if of not in repeats]) for d in v.dims]).fixed()
 
 
 @handles(np.broadcast_arrays)
@@ -289,7 +314,7 @@ def diagonal(e, a, offset=0, axis1=0, axis2=1):
     if isinstance(v, Array):
         square = arrays.subscript(e, v, tuple(slice(begins[k], begins[k] + length) if k in begins else slice(None) for k in range(v.ndim)))
         places = [others.index(k) if k in others else len(others) for k in range(v.ndim)]
-        return square.view(shape, [d.renumbered(places) for d in square.dims])
+        return square.view(shape, [d.renumbered(places) for d in square.dims]).fixed()
 
     def at(i):
         place = {**dict(zip(others, i)), **{k: scaled(i[-1], begin, 1) for k, begin in begins.items()}}

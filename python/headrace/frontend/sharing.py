@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..trees import has_parts, items
 from . import elementwise, growing
 from .parts import whole_name
-from .statements import RESULT, assigned, bound_first
+from .statements import RESULT, assigned, bound_first, read_from
 from .values import Array, Part, Value
 
 _RETURNED = "its result"  # of a function that has ended
@@ -101,6 +101,11 @@ class Sharing:
             return
         if others := self._names_of(value) - {name}:
             self._note(name, others, own.root, value.root)
+        for s in [s for s in self.emitter.sharing if value.root in s.roots and own.root not in s.roots and not s.apart]:  # it is a copy itself
+            others = (s.others | {s.name}) - {name} if s.scope is self.scope else set()
+            for root in s.roots:
+                if root != value.root and self._is_held(root, name, s.scope):
+                    self._note(name, others or {_CALLER}, own.root, root)
 
     def note_callers(self, name: str, own: Array, *others: Array) -> None:
         """`own`, the memory of `name`, gets what is_callers, or `others`, of which nobody here knows who has them."""
@@ -111,6 +116,13 @@ class Sharing:
         value = _memory(value)
         return isinstance(value, Array) and value.ndim > 0 and (value.root in self.emitter.arguments or any(
             _CALLER in s.others and value.root in s.roots and not s.apart for s in self.emitter.sharing))
+
+    def _is_held(self, root: str, name: str, scope: Any) -> bool:
+        """Whether it is the caller's memory, or that of another name which is read from here on."""
+        if root in self.emitter.arguments:
+            return True
+        return any(a.root == root for s in (scope, self.scope) for n, v in s.names.items() if n != name for a in _arrays(v)
+                   if s is not self.scope or self.emitter.around or read_from(whole_name(n), self._statement, s.source.body))
 
     def _names_of(self, array: Array) -> set[str]:
         """Who has its memory."""

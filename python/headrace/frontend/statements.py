@@ -32,6 +32,13 @@ def bound_first(name: str, body: list[ast.stmt]) -> bool:
     return False
 
 
+def read_from(name: str, at: ast.stmt, function: list[ast.stmt]) -> bool:
+    """Whether a statement of the function reads the name that stands at `at` or below, or a function that is defined in it does."""
+    inner = [n for s in function for n in ast.walk(s) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and (k >= len(function) or n.lineno >= at.lineno)
+               for k, s in enumerate([*function, *inner]) for n in ast.walk(s))
+
+
 def read_after(name: str, loop: ast.For, function: list[ast.stmt]) -> bool:
     """Whether what the loop leaves in its variable may be read: outside of all loops over that variable."""
     def reads(node: ast.AST) -> bool:

@@ -140,18 +140,25 @@ class Array(Value):
         """Otherwise nobody can tell that its elements lie in different places, and what writes them is a loop."""
         return all(isinstance(step, int) for d in self.dims for _, step in d.terms)
 
+    read_only = False  # of views in which an element of memory is several
     in_place = False  # of numbers: whether x += … changes this memory, as it does with arrays without dimensions
     _covers = True  # of views: whether the sizes are the container's, too
 
     def view(self, shape: Sequence, dims: Sequence[Dim]) -> Array:
         v = Array(self.name, self.dtype, shape, dims, self.root, self.weak)
-        v._covers, v.extents = False, self.extents
+        v._covers, v.extents, v.read_only = False, self.extents, self.read_only
+        return v
+
+    def fixed(self) -> Array:
+        """What NumPy lets nobody write to."""
+        v = self.view(self.shape, self.dims)
+        v.read_only = True
         return v
 
     def at_container(self, name: str, root: str) -> Array:
         """The same part of another container of this one's type and sizes."""
         v = Array(name, self.dtype, self.shape, self.dims, root, weak=self.weak)
-        v._covers, v.extents = self._covers, self.extents
+        v._covers, v.extents, v.read_only = self._covers, self.extents, self.read_only
         return v
 
     def _element(self, index: list[str]) -> str:
@@ -233,6 +240,12 @@ def value_of(x) -> Value:
     raise NoArray(f"{type(x).__name__} has no place in an expression over arrays")
 
 
+def strong(x) -> Value:
+    """x as an array has it: a Python number takes the type of nothing else."""
+    v = value_of(x)
+    return Value(v.dtype, v.shape, v.at) if v.weak else v
+
+
 def typed_number(value, dtype: np.dtype) -> str:
     if dtype == np.uint64 and value >= 2**63:  # the notation's integers have a sign
         value -= 2**64
@@ -248,6 +261,8 @@ def text_as(x, index: Sequence[str], dtype: np.dtype) -> str:
     text = v.at(index)
     if v.dtype == dtype and not isinstance(x, Size):
         return text
+    if v.dtype.kind == "c" and dtype.kind == "b":
+        return f"({text} != {number_text(0, v.dtype)})"
     if v.dtype.kind == "c" and dtype.kind != "c":
         return text_as(scalar(np.float64 if v.dtype == np.complex128 else np.float32, f"real({text})"), (), dtype)
     if dtype.kind == "c" and v.dtype.kind != "c":

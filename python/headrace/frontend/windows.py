@@ -9,7 +9,7 @@ from .derived import do, known
 from .emitter import Emitter
 from .functions import handles
 from .sizes import minimum
-from .values import Array, Value, show, value_of
+from .values import Array, Dim, Value, show, value_of
 
 
 @handles(np.lib.stride_tricks.sliding_window_view)
@@ -26,11 +26,17 @@ def sliding_window_view(e: Emitter, x, window_shape, axis=None):
         if isinstance(shape[k], int) and shape[k] <= 0:
             raise ValueError("window shape cannot be larger than input array shape")
 
+    shape += map(e.size_of, windows)
+    if isinstance(v, Array):
+        more = {k: v.ndim + n for n, k in enumerate(axes)}
+        terms = [[t for of, step in d.terms for t in ((of, step), *([(more[of], step)] if of in more else []))] for d in v.dims]
+        return v.view(shape, [Dim.of_terms(d.begin, t) for d, t in zip(v.dims, terms)]).fixed()
+
     def at(i):
         inner = dict(zip(axes, i[v.ndim:]))
         return v.at([f"{i[k]} + {inner[k]}" if k in inner else i[k] for k in range(v.ndim)])
 
-    return Value(v.dtype, (*shape, *map(e.size_of, windows)), at)
+    return Value(v.dtype, shape, at)
 
 
 @handles(np.ix_)
