@@ -8,7 +8,7 @@ from . import arrays, elementwise, reshaping
 from .emitter import Emitter
 from .functions import handles, shape_of
 from .sizes import is_size, maximum
-from .values import Array, Value, broadcast, is_number, value_of
+from .values import Array, Value, broadcast, is_number, strong, value_of
 
 # These make something that the program owns, also where all arguments are known.
 NEW_ARRAYS = {np.zeros, np.ones, np.empty, np.full, np.ndarray, np.eye, np.identity, np.arange, np.linspace, np.array, np.asarray,
@@ -40,17 +40,17 @@ def full(e, shape, fill_value, dtype=None):
 
 @handles(np.zeros_like, np.empty_like)
 def zeros_like(e, a, dtype=None):
-    return _filled(e, value_of(a).shape, 0, dtype or a.dtype, "zeros")
+    return _filled(e, value_of(a).shape, 0, dtype or value_of(a).dtype, "zeros")
 
 
 @handles(np.ones_like)
 def ones_like(e, a, dtype=None):
-    return _filled(e, value_of(a).shape, 1, dtype or a.dtype, "ones")
+    return _filled(e, value_of(a).shape, 1, dtype or value_of(a).dtype, "ones")
 
 
 @handles(np.full_like)
 def full_like(e, a, fill_value, dtype=None):
-    return _filled(e, value_of(a).shape, fill_value, dtype or a.dtype, "full")
+    return _filled(e, value_of(a).shape, fill_value, dtype or value_of(a).dtype, "full")
 
 
 @handles(np.arange)
@@ -72,9 +72,10 @@ def arange(e, start, stop=None, step=1, dtype=None):
 
 
 @handles(np.linspace)
-def linspace(e, start, stop, num=50, endpoint=True, retstep=False, dtype=np.float64):
+def linspace(e, start, stop, num=50, endpoint=True, retstep=False, dtype=None):
     num = e.size_of(num)
     steps = maximum(num - 1 if endpoint else num, 1)  # of one number there is no step
+    dtype = elementwise.common_type(start, stop, 1.0) if dtype is None else dtype
     gap = elementwise.apply(e, "divide", elementwise.apply(e, "subtract", stop, start), steps)
     index = Value(np.float64, (num,), lambda i: f"f64({i[0]})")
     made = elementwise.cast(e, elementwise.apply(e, "add", elementwise.apply(e, "multiply", index, gap), start), dtype)
@@ -116,7 +117,10 @@ def asarray(e, a, dtype=None):
         return zeros(e, (0,), np.float64 if dtype is None else dtype)
     if isinstance(a, (list, tuple)):
         a = arrays.stack(e, [asarray(e, x) if isinstance(x, (list, tuple)) else value_of(x) for x in a])
-    return a if dtype is None or value_of(a).dtype == np.dtype(dtype) else elementwise.cast(e, a, dtype)
+    v = value_of(a)
+    if dtype is not None and v.dtype != np.dtype(dtype):
+        return elementwise.cast(e, a, dtype)
+    return strong(v) if v.weak else a
 
 
 @handles(np.tri)
@@ -128,7 +132,7 @@ def tri(e, N, M=None, k=0, dtype=np.float64):
 
 @handles(np.meshgrid)
 def meshgrid(e, *parts, indexing="xy", sparse=False):
-    parts = [value_of(p) for p in parts]
+    parts = [v if v.ndim == 1 else arrays.reshape(e, v, (-1,)) for v in map(value_of, parts)]
     order = list(range(len(parts)))
     if indexing == "xy" and len(parts) > 1:
         order[:2] = [1, 0]

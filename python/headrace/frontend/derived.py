@@ -97,7 +97,7 @@ def _slope(e, v, axis, h):
 
 @handles(np.trapezoid)
 def trapezoid(e, y, x=None, dx=1.0, axis=-1):
-    v = e.settled(floats(e, y))
+    v = e.settled(y)
     axis = arrays.normal(axis, v.ndim)
     both = op(e, "add", along(e, v, axis, slice(1, None)), along(e, v, axis, slice(None, -1)))
     width = dx
@@ -255,9 +255,10 @@ def nan_to_num(e, x, copy=True, nan=0.0, posinf=None, neginf=None):
 def select(e, condlist, choicelist, default=0):
     if len(condlist) != len(choicelist):
         raise ValueError("np.select takes as many conditions as choices")
-    result = default
+    dtype = elementwise.common_type(*choicelist, default)
+    result = elementwise.cast(e, default, dtype)
     for condition, choice in reversed(list(zip(condlist, choicelist))):
-        result = elementwise.where(condition, choice, result)
+        result = elementwise.where(condition, elementwise.cast(e, choice, dtype), result)
     return result
 
 
@@ -294,7 +295,7 @@ def angle(e, z, deg=False):
     if v.dtype.kind == "c":
         made = op(e, "arctan2", do(e, np.imag, v), do(e, np.real, v))
     else:
-        made = elementwise.cast(e, elementwise.where(op(e, "less", v, 0), np.pi, 0.0), floats(e, v).dtype)
+        made = op(e, "arctan2", 0, v)
     return op(e, "rad2deg", made) if deg else made
 
 
@@ -302,7 +303,7 @@ def angle(e, z, deg=False):
 def polyval(e, p, x):
     coefficients = one_dimension("polyval", p if isinstance(p, Value) else do(e, np.array, p))
     n = known("polyval", coefficients.shape[0], "the number of coefficients")
-    v, result = e.settled(x), None
+    v, result = e.settled(do(e, np.asarray, x)), None
     for k in range(n):
         c = arrays.subscript(e, coefficients, (k,))
         result = c if result is None else op(e, "add", op(e, "multiply", result, v), c)

@@ -12,7 +12,7 @@ from .emitter import Emitter
 from .errors import Unequal
 from .sizes import Size, is_size
 from .types import IR_NAMES
-from .values import Value, broadcast, broadcast_shapes, is_number, text_as, value_of
+from .values import Value, broadcast, broadcast_shapes, is_number, number_text, text_as, value_of
 
 # ufunc → the text of one element from those of its operands. {0} stands for text that may be repeated where `twice` says so.
 TEXTS = {
@@ -167,6 +167,12 @@ def _types(name: str, args) -> list[np.dtype]:
     return list(ufunc.resolve_dtypes((*wanted, *[None] * ufunc.nout)))
 
 
+def common_type(*args) -> np.dtype:
+    """The type that they have together, by NumPy's rule for Python's numbers."""
+    values = [value_of(a) for a in args]
+    return np.result_type(*[v.dtype.type(0).item() if v.weak else v.dtype for v in values])
+
+
 def result_type(name: str, *args) -> np.dtype:
     return _types(name, args)[-1]
 
@@ -234,6 +240,8 @@ def _power(e: Emitter, args, inputs, result) -> Value:
         return powers.by_the_run(e, base, exponent, result)
     if is_number(exponent) and exponent == 0.5:
         return _build(e, "sqrt({0})", inputs[:1], result, [base])
+    if result.kind == "c":  # 0 to the power of 0
+        return _build(e, f"({{1}} == {number_text(0, inputs[1])} ? {number_text(1, result)} : pow({{0}}, {{1}}))", inputs, result, args)
     return _build(e, "pow({0}, {1})", inputs, result, args)
 
 

@@ -10,7 +10,7 @@ from .emitter import Emitter
 from .errors import NeedsNumber, NeedsNumbers
 from .functions import FUNCTIONS, handles
 from .types import IR_NAMES
-from .values import Array, Value, broadcast, broadcast_shapes, show, value_of
+from .values import Array, Value, broadcast, broadcast_shapes, show, strong, value_of
 
 
 def floats(e: Emitter, a) -> Value:
@@ -152,7 +152,7 @@ def matrix_power(e: Emitter, a, n):
 def inner(e, a, b):
     a, b = value_of(a), value_of(b)
     if a.ndim == 0 or b.ndim == 0:
-        return elementwise.apply(e, "multiply", a, b)
+        return elementwise.apply(e, "multiply", strong(a), strong(b))
     return products.tensordot(e, a, b, ([a.ndim - 1], [b.ndim - 1]))
 
 

@@ -10,7 +10,7 @@ from . import elementwise
 from .arrays import normal
 from .emitter import Emitter
 from .sizes import atom
-from .values import Array, Value, broadcast, broadcast_shapes, value_of
+from .values import Array, Value, broadcast, broadcast_shapes, strong, value_of
 
 
 def _spelled_out(spec: str, ranks: list[int]) -> str:
@@ -146,7 +146,7 @@ def matmul(e: Emitter, a, b):
 def dot(e: Emitter, a, b):
     a_, b_ = value_of(a), value_of(b)
     if a_.ndim == 0 or b_.ndim == 0:
-        return elementwise.apply(e, "multiply", a, b)
+        return elementwise.apply(e, "multiply", strong(a), strong(b))
     if b_.ndim <= 2 and a_.ndim <= 2:
         return matmul(e, a, b)
     return tensordot(e, a, b, ([a_.ndim - 1], [max(b_.ndim - 2, 0)]))

@@ -39,7 +39,7 @@ def _of_one_width(e: Emitter, v: Value, n, range) -> tuple[Value, Value]:
     low, high = (e.materialize(elementwise.cast(e, x, np.float64), h) for x, h in ((low, "low"), (high, "high")))
     half = elementwise.where(elementwise.apply(e, "equal", low, high), 0.5, 0.0)  # where all are equal, a bin around them
     low, high = (e.materialize(elementwise.apply(e, name, x, half), "edge") for name, x in (("subtract", low), ("add", high)))
-    edges = e.materialize(_edges(e, low, high, n), "edges")
+    edges = e.materialize(elementwise.cast(e, _edges(e, low, high, n), v.dtype if v.dtype.kind == "f" else np.float64), "edges")
     return e.materialize(_places(e, v, low, high, edges, n), "place"), edges
 
 
@@ -74,7 +74,7 @@ def _places(e: Emitter, v: Value, low, high, edges, n):
 
     def moved(i):
         x, k = f"f64({v.at(i)})", first.at(i)
-        return f"({x} < {edges.at([k])} ? max({k} - 1, 0) : {k} < {n} - 1 && {x} >= {edges.at([f'min({k} + 1, {n})'])} ? {k} + 1 : {k})"
+        return f"({x} < f64({edges.at([k])}) ? max({k} - 1, 0) : {k} < {n} - 1 && {x} >= f64({edges.at([f'min({k} + 1, {n})'])}) ? {k} + 1 : {k})"
 
     return Value(np.int64, v.shape, moved)
 
@@ -90,8 +90,7 @@ def cov(e: Emitter, m, y=None, rowvar: bool = True, bias: bool = False, ddof=Non
     """Covariances of the rows of `m` and `y` (of their columns, without `rowvar`)."""
     v, *others = [_rows(value_of(x), rowvar) for x in (m, y) if x is not None]
     v = arrays.concatenate(e, [v, *others], 0) if others else v
-    if v.dtype.kind not in "fc":
-        v = elementwise.cast(e, v, np.float64)
+    v = elementwise.cast(e, v, np.result_type(v.dtype, np.float64))
     mean = arrays.reduction(e, "mean", v, 1, None, True)
     gap = e.materialize(elementwise.apply(e, "subtract", v, mean), "gap")
     other = arrays.transpose(gap)
@@ -109,6 +108,7 @@ def average(e: Emitter, a, axis=None, weights=None):
     v, w = value_of(a), value_of(weights)
     if axis is not None and w.ndim == 1 and v.ndim > 1:
         w = arrays.keep_dims(w, [k for k in range(v.ndim) if k != arrays.normal(axis, v.ndim)], v.ndim)
-    total = arrays.reduction(e, "sum", elementwise.apply(e, "multiply", v, w), axis)
-    share = arrays.reduction(e, "sum", broadcast(w, v.shape), axis)
+    dtype = elementwise.result_type("divide", elementwise.apply(e, "multiply", v, w), v)
+    total = arrays.reduction(e, "sum", elementwise.apply(e, "multiply", v, w), axis, dtype)
+    share = arrays.reduction(e, "sum", broadcast(w, v.shape), axis, dtype)
     return elementwise.apply(e, "divide", total, share)
