@@ -319,6 +319,7 @@ Result<Reversal::Sides> Reversal::Visit(const std::vector<BlockId>& body, std::v
   for (const auto& b : backward) any |= !b.empty();
   if (any)
     for (const auto& [symbol, value] : lets) all.Let(symbol, value);
+  if (any && depth_ > 0) ClearSizedHere(body, &all);
   for (size_t k = backward.size(); k-- > 0;) all.Blocks(backward[k]);
   Sides out;
   out.forward = forward.Take();
@@ -465,7 +466,7 @@ Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<N
   for (Name n : inputs)
     if (added_.count(n)) passed_in.insert(gradients_[n]);
   for (Name g : zeroed_) {
-    if (passed_in.count(g)) continue;
+    if (passed_in.count(g) || cleared_inside_.count(g)) continue;
     Name given, output;
     for (Name n : outputs)
       if (gradients_[n] == g) output = n;

@@ -96,6 +96,7 @@ class Reversal {
 
   // ---- regions (reverse.cc) ----
   Result<Sides> Visit(const std::vector<BlockId>& body, std::vector<Frame>* frames);
+  void ClearSizedHere(const std::vector<BlockId>& body, BlockList* list);
   Status VisitState(const State& st, const std::vector<Frame>& frames, BlockList* forward,
                     std::vector<std::vector<BlockId>>* backward);
   Result<Sides> VisitLoop(BlockId b, std::vector<Frame>* frames);
@@ -131,6 +132,7 @@ class Reversal {
   std::vector<Name> tapes_;
   std::unordered_map<uint32_t, Name> partial_;      // `total += part` of a gradient node → part
   std::unordered_set<uint32_t> cleared_;            // clearing statements that are not needed
+  std::unordered_set<Name> cleared_inside_;         // adjoints that a branch clears, where their size is found
   int depth_ = 0;                                   // of regions being visited
   std::unordered_map<Name, int> let_count_;         // how many blocks define a symbol
   std::unordered_set<Name> written_;                // roots that some statement writes

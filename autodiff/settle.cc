@@ -86,6 +86,24 @@ class Outputs {
 
 }  // namespace
 
+// Where a size is found in a branch, adjoints of that size are cleared there: it has no value where another branch is taken.
+void Reversal::ClearSizedHere(const std::vector<BlockId>& body, BlockList* list) {
+  std::unordered_set<Name> here;
+  for (BlockId b : body) {
+    const Control& c = s_.blocks[b].control;
+    if (auto* a = std::get_if<Assign>(&c)) here.insert(a->symbol);
+    if (auto* st = std::get_if<State>(&c))
+      for (NodeId n : st->statements)
+        if (auto* l = std::get_if<Library>(&s_.nodes[n].body)) here.insert(l->defines.begin(), l->defines.end());
+  }
+  for (Name g : zeroed_) {
+    bool sized = false;
+    for (const Expr& d : s_.Get(g).shape)
+      for (Name symbol : FreeSymbols(d)) sized |= here.count(symbol) > 0;
+    if (sized && cleared_inside_.insert(g).second) list->Statement(FillWith(&s_, &names_, g, FloatExpr(0)));
+  }
+}
+
 // `zeros`: adjoint → the statement in `start` that clears it. Statements no longer needed are emptied.
 void Reversal::Settle(const std::vector<BlockId>& backward, std::unordered_map<Name, NodeId> zeros) {
   std::unordered_set<Name> touched;

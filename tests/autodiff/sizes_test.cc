@@ -101,6 +101,26 @@ TEST(Sizes, DefinedInABranch) {
   ExpectGradientsNearDifferences(c);
 }
 
+TEST(Sizes, OfAContainerInABranch) {
+  for (int taken : {0, 1}) {
+    Case c;
+    c.text = R"(sdfg f(A: f64[N], c: i64[2], Y: f64) {
+  transient T: f64[N]
+  transient U: f64[n]
+  map i in 0:N { T[i] = A[i] }
+  if c[1] > 0 {
+    let n = c[0]
+    map i in 0:n { U[i] = T[i + 1] * A[i] }
+    for i in 0:n { T[i] = U[i] * 3 }
+  }
+  Y = 0
+  map i in 0:N { Y += T[i] * T[i] }
+})";
+    c.values = {{"A", Uniform({6}, 0.2, 1)}, {"c", Integers({2}, {4, taken})}};
+    ExpectGradientsNearDifferences(c);
+  }
+}
+
 TEST(Sizes, DefinedInBothBranches) {
   Case c;
   c.text = R"(sdfg f(A: f64[N], c: i64[K], Y: f64[N]) {
