@@ -212,7 +212,9 @@ class Checker {
       d->hint = newer ? n.op_type() + " since " + std::to_string(newer) +
                             ": convert the model with onnx.version_converter, or export it with that opset or a later one"
                 : !close.empty() ? "did you mean '" + close + "'?"
-                                 : "load the plugin that brings it with --plugin";
+                : domain == "com.microsoft.nchwc"
+                    ? "it is for one processor's layout: let ONNX Runtime save the model with ORT_ENABLE_EXTENDED, which ends before that"
+                    : "load the plugin that brings it with --plugin";
       return;
     }
     // One that came back (GroupNormalization of 18 was withdrawn for that of 21) means what its text says.

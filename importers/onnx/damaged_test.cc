@@ -84,6 +84,15 @@ TEST(DamagedTest, OpsetsAndVersions) {
   EXPECT_EQ(Import(model).status().message(), "the model's IR version is newer than this importer");
 }
 
+// What ONNX Runtime saves with all of its optimisations is for one processor; the hint says how others can have it.
+TEST(DamagedTest, LayoutsOfOnnxRuntime) {
+  Result<ImportedModel> m = Import(ParseModel(R"(<ir_version: 10, opset_import: ["" : 21, "com.microsoft.nchwc" : 1]>
+    g (float[1, 16, 4, 4] x) => (float[1, 16, 2, 2] y) { y = com.microsoft.nchwc.MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x) })"));
+  ASSERT_FALSE(m.ok());
+  EXPECT_NE(m.status().ToString().find("unknown op com.microsoft.nchwc.MaxPool"), std::string::npos) << m.status().ToString();
+  EXPECT_NE(m.status().ToString().find("ORT_ENABLE_EXTENDED"), std::string::npos) << m.status().ToString();
+}
+
 TEST(DamagedTest, FunctionsMustNotCallThemselves) {
   Result<ImportedModel> m = Import(ParseModel(R"(<ir_version: 10, opset_import: ["" : 21, "my" : 1]>
     g (float[2] x) => (float[2] y) { y = my.f(x) }
