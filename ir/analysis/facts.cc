@@ -61,4 +61,51 @@ std::vector<Range> CutByFacts(std::vector<Range> ranges, const std::vector<Expr>
   return ranges;
 }
 
+std::optional<bool> Decide(const Expr& e, const Assumptions& as) {
+  if (!e) return true;
+  Expr x = Simplify(e);
+  if (x.Is(ExprKind::kBool) || x.Is(ExprKind::kInt)) return x->ivalue != 0;
+  if (x.Is(ExprKind::kUnary) && x->op == Op::kNot) {
+    auto v = Decide(x->args[0], as);
+    if (v) return !*v;
+    return {};
+  }
+  if (!x.Is(ExprKind::kBinary)) return {};
+  const Expr &a = x->args[0], &b = x->args[1];
+  if (x->op == Op::kAnd || x->op == Op::kOr) {
+    auto p = Decide(a, as), q = Decide(b, as);
+    bool absorbing = x->op == Op::kOr;
+    if (p == absorbing || q == absorbing) return absorbing;
+    if (p && q) return !absorbing;
+    return {};
+  }
+  if (!IsIndexExpr(a) || !IsIndexExpr(b)) return {};
+  auto le = [&](const Expr& p, const Expr& q) { return ProveLe(p, q, as); };
+  switch (x->op) {
+    case Op::kLe:
+      if (le(a, b) == Truth::kYes) return true;
+      if (le(b + Expr(1), a) == Truth::kYes) return false;
+      return {};
+    case Op::kLt:
+      if (le(a + Expr(1), b) == Truth::kYes) return true;
+      if (le(b, a) == Truth::kYes) return false;
+      return {};
+    case Op::kGe:
+      if (le(b, a) == Truth::kYes) return true;
+      if (le(a + Expr(1), b) == Truth::kYes) return false;
+      return {};
+    case Op::kGt:
+      if (le(b + Expr(1), a) == Truth::kYes) return true;
+      if (le(a, b) == Truth::kYes) return false;
+      return {};
+    case Op::kEq:
+    case Op::kNe: {
+      Truth t = ProveEq(a, b, as);
+      if (t == Truth::kUnknown) return {};
+      return (t == Truth::kYes) == (x->op == Op::kEq);
+    }
+    default: return {};
+  }
+}
+
 }  // namespace headrace

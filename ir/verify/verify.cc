@@ -1,6 +1,9 @@
 // The body of one SDFG: its control flow; names (verify_scope.h) and statements (verify_statements.h) in their order.
+#include <utility>
+
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/denormals.h"
+#include "ir/analysis/facts.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify_statements.h"
 
@@ -18,6 +21,7 @@ class SdfgVerifier {
     if (r_.Full()) return;
     scope_.Symbols();
     scope_.NoteWrites();
+    sizes_ = AboutSizes();
     if (IsScheduled(s_)) CheckSchedule(s_, &r_);
     Blocks(s_.body, 0);
     r_.InBlock(nullptr);
@@ -35,19 +39,22 @@ class SdfgVerifier {
       if (auto* st = std::get_if<State>(&c)) {
         for (NodeId n : st->statements) {
           if (r_.Full()) return;
-          statements_.Check(n);
+          statements_.Check(n, reached_);
         }
       } else if (auto* l = std::get_if<Loop>(&c)) {
         LoopBlock(*l, loops);
       } else if (auto* d = std::get_if<Conditional>(&c)) {
         if (d->branches.empty()) r_.Add("E0216", "a conditional has no branch", {}, "", "remove it");
+        bool taken = false;  // surely
         for (size_t k = 0; k < d->branches.size(); ++k) {
           r_.InBlock(&s_.blocks[body[i]].origin);
           const Branch& br = d->branches[k];
           if (br.condition) scope_.Condition(br.condition, "the condition of an if");
           else if (k + 1 < d->branches.size())
             r_.Add("E0217", "an else is followed by another branch", {}, "", "else comes last");
-          Blocks(br.body, loops);
+          const auto holds = Decide(br.condition, sizes_);
+          Within(br.body, loops, !taken && holds != false);
+          taken |= holds == true;
         }
       } else if (std::holds_alternative<Break>(c) || std::holds_alternative<Continue>(c)) {
         if (loops == 0) r_.Add("E0218", "break or continue outside of a loop", {}, "", "it belongs in a for or while");
@@ -88,8 +95,28 @@ class SdfgVerifier {
     else if (!HasExit(s_, l.body))
       r_.Add("E0220", "a loop without a condition has no break", {}, l.var.str(), "add a condition or a break");
     if (l.update) (void)scope_.Typed(l.update, {}, "the step of a loop");
-    Blocks(l.body, loops + 1);
+    Within(l.body, loops + 1, l.do_while || !NeverBegins(l));
     if (!l.var.empty()) scope_.Undefine(l.var);
+  }
+  // What sizes show never to run is outside of nothing: `for t in 0:0 { Y[t] = 0 }`.
+  void Within(const std::vector<BlockId>& body, int loops, bool reached) {
+    const bool outside = std::exchange(reached_, reached_ && reached);
+    Blocks(body, loops);
+    reached_ = outside;
+  }
+  bool NeverBegins(const Loop& l) const {
+    if (!l.condition || (!l.var.empty() && !l.init)) return false;
+    return Decide(l.var.empty() ? l.condition : Substitute(l.condition, {{l.var, l.init}}), sizes_) == false;
+  }
+  // Loop variables and computed symbols may be negative, unlike sizes.
+  Assumptions AboutSizes() const {
+    Assumptions as = s_.assumptions;
+    ForEachBlock(s_, s_.body, [&](BlockId b) {
+      const Control& c = s_.blocks[b].control;
+      if (auto* l = std::get_if<Loop>(&c); l && !l->var.empty()) as.bounds.push_back({l->var, Interval{}});
+      if (auto* a = std::get_if<Assign>(&c)) as.bounds.push_back({a->symbol, Interval{}});
+    });
+    return as;
   }
 
   const Sdfg& s_;
@@ -97,6 +124,8 @@ class SdfgVerifier {
   Writers writers_;
   Scope scope_;
   Statements statements_;
+  bool reached_ = true;
+  Assumptions sizes_;
 };
 
 }  // namespace

@@ -10,11 +10,11 @@
 
 namespace headrace::verify {
 
-void Statements::Check(NodeId statement) {
+void Statements::Check(NodeId statement, bool reached) {
   uses_.clear();
   maps_.clear();
   Node1(statement);
-  if (!r_.Full() && nest_ok_) CheckNest(s_, uses_, &r_);
+  if (!r_.Full() && nest_ok_ && reached) CheckNest(s_, uses_, &r_);
   nest_ok_ = true;
 }
 

@@ -13,7 +13,7 @@ class Statements {
   Statements(const Program* p, const Sdfg& s, Writers* writers, Scope* scope, Report* report)
       : p_(p), s_(s), writers_(*writers), scope_(*scope), r_(*report) {}
 
-  void Check(NodeId statement);
+  void Check(NodeId statement, bool reached = true);  // where it is not, indices and races don't matter
   void Registers();  // at the end: each lives in one map
 
  private:

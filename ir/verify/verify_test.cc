@@ -97,6 +97,16 @@ TEST(Verify, Bounds) {
   ExpectValid("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = i + 1 < N ? X[i + 1] : 0 } } }");
 }
 
+TEST(Verify, WhatNeverRunsIsOutsideOfNothing) {
+  ExpectValid("sdfg f(X: f32[0], Y: f32[0]) { for t in 0:0 { Y[t] = X[t] } }");
+  ExpectValid("sdfg f(X: f32[2], Y: f32[2]) { for t in 0:2 { Y[t] = X[t] }\n if 2 > 3 { Y[3] = X[3] } }");
+  ExpectValid("sdfg f(X: f32[N], Y: f32[N]) { assume 0 <= N <= 0\n for t in 0:N { Y[t] = X[t] } }");
+  ExpectValid("sdfg f(X: f32[N], Y: f32[N]) { assume 0 <= N <= 0\n if N > 0 { Y[N - 1] = X[0] } }");
+  ExpectValid("sdfg f(X: f32[0], Y: f32[1]) { if 0 == 0 { Y[0] = 1 } else { Y[0] = X[0] } }");
+  ExpectError("sdfg f(X: f32[2], Y: f32[2]) { if 4 > 3 { Y[3] = X[3] } }", "outside its bounds");
+  ExpectError("sdfg f(X: f32[0], Y: f32[0]) { for t in 0:1 { Y[t] = X[t] } }", "outside its bounds");
+}
+
 TEST(Verify, DefinitionsComeBeforeUses) {
   ExpectError(
       "sdfg f(Y: f32[4]) { transient T: f32[4]; state { map i in 0:4 { Y[i] = T[i] }; map i in 0:4 { T[i] = 0 } } }",
