@@ -42,6 +42,7 @@ void Elaborator::RequireWalks(const Target& t, Place at) {
   const auto place = [&](const Walk& w) { return w.dim < 0 ? " elements" : " in dimension " + std::to_string(w.dim); };
   for (const Walk& w : walks_) {
     const Interval2* range = FindRange(t.ranges, w.index);
+    if (!range) range = FindRange(t.over, w.index);  // of one element: no map
     if (!range || AsInt(range->begin) != 0 || !IsIndexExpr(range->end) || !IsIndexExpr(w.extent)) continue;
     const bool broadcast = IsEllipsisIndex(w.index);
     // Of what the form made, `over` may take a part.
@@ -49,7 +50,7 @@ void Elaborator::RequireWalks(const Target& t, Place at) {
     if (w.temporary && !broadcast && std::any_of(t.over.begin(), t.over.end(), over)) continue;
     if (broadcast && AsInt(w.extent) == 1) continue;
     Expr condition = FoldBinary(Op::kEq, w.extent, range->end, assumptions_);
-    if (broadcast && AsTruth(condition) != true) {
+    if (broadcast && AsTruth(condition) != true && AsInt(range->end) != 1) {
       const Expr one = FoldBinary(Op::kEq, w.extent, IntExpr(1), assumptions_);
       condition = FoldBinary(Op::kOr, condition, one, assumptions_);
     }

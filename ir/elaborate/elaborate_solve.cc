@@ -115,7 +115,7 @@ bool Same(const Expr& a, const Expr& b, const Assumptions& as) { return a == b |
 
 // The index into a dimension of `have` elements where the range counts `want`: an extent of 1 repeats.
 Expr Broadcast(const Expr& index, const Expr& have, const Expr& want, const Assumptions& as) {
-  if (AsInt(have) == 1) return IntExpr(0);
+  if (AsInt(have) == 1 || AsInt(want) == 1) return IntExpr(0);
   if (AsInt(have) || !want || Same(have, want, as)) return index;
   return index * Min(have - 1, IntExpr(1));  // whether it is 1 shows when the program runs
 }

@@ -48,6 +48,18 @@ TEST(Elaborate, SizesThatMayBeOneBroadcast) {
 )");
 }
 
+// What is written as a whole has the size that counts, also where that is 1.
+TEST(Elaborate, SizesThatMustBeOne) {
+  EXPECT_EQ(ElaborateText(R"(C = A + B)", "A: f32[2, 1], B: f32[M] -> C: f32[2, 1]"),
+            R"(sdfg f(A: f32[2, 1], B: f32[M], C: f32[2, 1]) {
+  require M == 1 else "B has {} in dimension 0 and A has {} in dimension 1, which don't broadcast", M, 1
+  state {
+    map i0 in 0:2 { C[i0, 0] = A[i0, 0] + B[0] }
+  }
+}
+)");
+}
+
 // The gradient of what was repeated: all of it is added up where the size turns out to be 1.
 TEST(Elaborate, ReductionsOverWhatMayHaveBeenRepeated) {
   EXPECT_EQ(ElaborateText(R"(dA += dC)", "dC: f32[4, M] -> dA: f32[N, M]"),
