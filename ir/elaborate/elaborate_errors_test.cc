@@ -99,6 +99,15 @@ TEST(ElaborateError, AxesMustBeKnown) {
    |                          ^)");
 }
 
+TEST(ElaborateError, LengthsOfListsMustBeKnown) {
+  EXPECT_EQ(ElaborateText(R"(Y[I[u.., :], s..] = X[u.., s..])", "X: f32[4, 3], I: i64[4, K] -> Y: f32[2, 3]"),
+            R"(error[E0702]: ':' needs a dimension of known size, 'I' has K
+  --> <text>:1:3
+ 1 | Y[I[u.., :], s..] = X[u.., s..]
+   |   ^
+  hint: K must be a number when this is compiled)");
+}
+
 TEST(ElaborateError, NamesBeforeADefaultAreDeclared) {
   auto run = [](const char* form) {
     FormContext c = *ParseFormContext("X: f32[2], B: f32 absent -> Y: f32[2]", "alpha = 1.0, beta unset");

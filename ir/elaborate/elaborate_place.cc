@@ -187,7 +187,7 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
         Fail(at,
              "':' needs a dimension of known size, '" + what + "' has " +
                  (shape ? ToString((*shape)[i]) : "an open one"),
-             "", ErrorKind::kUnsupported);
+             shape && (*shape)[i].Is(ExprKind::kSymbol) ? ToString((*shape)[i]) + " must be a number when this is compiled" : "", ErrorKind::kUnsupported);
       out[i].end = *extent;
     } else if (extent) {
       out[i].end = std::min(out[i].end, *extent);

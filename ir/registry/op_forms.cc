@@ -36,6 +36,14 @@ void BecomesZero(Sdfg* s, Name parameter) {
   s->body.insert(s->body.begin(), s->AddBlock(State{Name(), {id}}));
 }
 
+// What may be behind a size that nobody can name: a list of sizes, axes or steps whose own length has a name.
+std::string OpenList(const NodeView& v) {
+  for (const PortView& p : v.inputs)
+    if (p.present && (p.dtype == DType::kI64 || p.dtype == DType::kI32) && p.shape.size() == 1 && !AsInt(p.shape[0]))
+      return "how many elements '" + p.name + "' has must be a number when this is compiled; it has " + ToString(p.shape[0]);
+  return "";
+}
+
 // A form whose text has been checked. It is kept parsed once somebody has asked for it: a process needs few of all ops' forms.
 class CheckedForm {
  public:
@@ -86,7 +94,7 @@ Status Registry::Add(OpDefinition def) {
     i.expand = [form](const NodeView& v) -> Result<Program> {
       if (!v.node->defines.empty())
         return UnsupportedError("E0315", "the size " + v.node->defines[0].str() +
-                                " is known only when the node has run, and its form needs it before");
+                                " is known only when the node has run, and its form needs it before", OpenList(v));
       HR_ASSIGN_OR_RETURN(const Form* parsed, form->Get());
       HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*parsed, FormContextOf(v, v.node->op.str() + "_pure")));
       Program p;

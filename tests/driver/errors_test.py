@@ -155,6 +155,9 @@ class ErrorsTest(unittest.TestCase):
         body = helper.make_graph([helper.make_node("Identity", ["c"], ["d"])], "b", [info("i", I, []), info("c", B, [])], [info("d", B, []), info("d", B, [])])
         loop = helper.make_node("Loop", ["M", "", "X"], ["Y"], body=body)
         self.check_model("E0543", model([loop], [info("M", I, []), info("X")], [info("Y")]))
+        parts = model([helper.make_node("Slice", ["X", "S", "E"], ["Y"])], [info("X", shape=[2, 3]), info("S", I, ["k"]), info("E", I, ["k"])],
+                      [info("Y", shape=["a", "b"])])  # fmt: skip
+        self.check("E0315", "run", self.write("m.onnx", parts))
 
     def test_branches_of_two_kinds(self):
         then = helper.make_graph([helper.make_node("Relu", ["X"], ["a"])], "t", [], [info("a")])
