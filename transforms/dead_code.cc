@@ -346,7 +346,8 @@ class Eliminator {
 
 Result<bool> EliminateDeadCode(Program& p, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i)
+    if (!p.sdfgs[i]->kernel) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
   if (p.sdfgs.size() == 1 && p.Find(p.entry)) return changed;
   // SDFGs that nothing reaches from the entry.
   std::unordered_set<Name> reached;

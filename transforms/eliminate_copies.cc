@@ -262,7 +262,7 @@ class Eliminator {
 Result<bool> EliminateCopies(Program& p, const Ask& ask) {
   bool changed = false;
   for (size_t i = 0; i < p.sdfgs.size(); ++i)
-    if (HasCopies(*p.sdfgs[i])) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
+    if (!p.sdfgs[i]->kernel && HasCopies(*p.sdfgs[i])) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
   return changed;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 class Folder {
  public:
-  Folder(Sdfg* s, const Ask& ask) : s_(s), ask_(ask) {}
+  Folder(const Program& p, Sdfg* s, const Ask& ask) : p_(p), s_(s), ask_(ask) {}
   bool Run() {
     Maps();
     ForEachBlock(*s_, s_->body, [&](BlockId b) {
@@ -73,7 +73,7 @@ class Folder {
       Truth once = step > 0 ? ProveLe(r->end, next, as) : ProveLe(next, r->end, as);
       Truth some = step > 0 ? ProveLe(r->begin + Expr(1), r->end, as) : ProveLe(r->end + Expr(1), r->begin, as);
       if (once == Truth::kYes && some == Truth::kYes && !HasJump(l.body) && !SizesMention(l.var) &&
-          Take(b)) {
+          !CallsKernel(l.body) && Take(b)) {
         Put(l.body, l.var, r->begin);
         std::vector<BlockId> inner = List(l.body, false);
         out->insert(out->end(), inner.begin(), inner.end());
@@ -134,6 +134,19 @@ class Folder {
           if (f == var) return true;
     }
     return false;
+  }
+  // Kernels stay as they are: one may ask for what an iteration before has written, if there is one.
+  bool CallsKernel(const std::vector<BlockId>& body) const {
+    bool found = false;
+    ForEachBlock(*s_, body, [&](BlockId b) {
+      if (const auto* state = std::get_if<State>(&s_->blocks[b].control))
+        for (NodeId n : state->statements)
+          if (const auto* call = std::get_if<Nested>(&s_->nodes[n].body)) {
+            const Sdfg* callee = p_.Find(call->callee);
+            found |= callee && callee->kernel;
+          }
+    });
+    return found;
   }
   // break or continue of this loop (not of one inside).
   bool HasJump(const std::vector<BlockId>& body) const {
@@ -264,6 +277,7 @@ class Folder {
     }
   }
 
+  const Program& p_;
   Sdfg* s_;
   const Ask& ask_;
   std::vector<Name> vars_;
@@ -287,8 +301,9 @@ Result<bool> FoldControl(Program& p, const Ask& ask) {
   bool changed = false;
   for (size_t i = 0; i < p.sdfgs.size(); ++i) {
     const std::shared_ptr<Sdfg> before = p.sdfgs[i];
+    if (before->kernel) continue;  // it is as somebody wrote it
     Sdfg s = *before;
-    if (!Folder(&s, ask).Run()) continue;
+    if (!Folder(p, &s, ask).Run()) continue;
     changed = true;
     KeepOutputs(p, Outputs(p, *before), &s);
     p.Mutable(s.name) = std::move(s);

@@ -122,7 +122,8 @@ class Forwarder {
 
 Result<bool> ForwardRegisters(Program& p, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Forwarder(&p.Mutable(p.sdfgs[i]->name), ask).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i)
+    if (!p.sdfgs[i]->kernel) changed |= Forwarder(&p.Mutable(p.sdfgs[i]->name), ask).Run();
   return changed;
 }
 

@@ -388,7 +388,7 @@ class Fuser {
 Result<bool> FuseMaps(Program& p, const transforms::FusionLimits& limits) {
   bool changed = false;
   for (size_t i = 0; i < p.sdfgs.size(); ++i)
-    changed |= transforms::Fuser(p, &p.Mutable(p.sdfgs[i]->name), limits).Run();
+    if (!p.sdfgs[i]->kernel) changed |= transforms::Fuser(p, &p.Mutable(p.sdfgs[i]->name), limits).Run();
   return changed;
 }
 

@@ -118,6 +118,7 @@ std::vector<Match> FindFusions(const Program& p, const transforms::FusionLimits&
   using namespace transforms;
   std::vector<Match> found;
   for (const auto& s : p.sdfgs) {
+    if (s->kernel) continue;
     NameTable names(*s);
     ForEachList(*s, [&](const std::vector<NodeId>& list, const std::vector<Name>& around) {
       const StatementList statements(p, *s, list);

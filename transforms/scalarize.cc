@@ -240,7 +240,8 @@ class Scalarizer {
 
 Result<bool> MakePrivate(Program& p, bool any_length, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Scalarizer(p, &p.Mutable(p.sdfgs[i]->name), any_length, ask).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i)
+    if (!p.sdfgs[i]->kernel) changed |= Scalarizer(p, &p.Mutable(p.sdfgs[i]->name), any_length, ask).Run();
   return changed;
 }
 

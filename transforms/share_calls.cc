@@ -164,6 +164,7 @@ bool MayShare(const Expr& value) {
 Result<bool> ShareCalls(Program& p, const Ask& ask) {
   bool changed = false;
   for (const auto& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
+    if (shared->kernel) continue;
     std::vector<std::pair<NodeId, Expr>> values;
     const auto share = [&](NodeId n, const Held& held) {
       const auto* t = std::get_if<Tasklet>(&shared->nodes[n].body);

@@ -168,6 +168,17 @@ bool Scope::Rank(const Container& c, size_t rank, bool flat, NodeId at) {
   return false;
 }
 
+// The value of `T[-1] ?? 0`, as loops of one iteration leave it, is that behind the `??`.
+bool Scope::IsOutside(const Expr& read, const Container& c) const {
+  if (!read || read->flat) return false;
+  for (size_t i = 0; i < c.shape.size() && i < read->args.size(); ++i) {
+    const Expr& index = read->args[i];
+    if (!IsIndexExpr(index)) continue;
+    if (ProveLe(index + Expr(1), Expr(0), s_.assumptions) == Truth::kYes || ProveLe(c.shape[i], index, s_.assumptions) == Truth::kYes) return true;
+  }
+  return false;
+}
+
 bool Scope::Readable(const Entry& e, NodeId at, bool guarded, const Expr& read) {
   if (!e.array) return true;
   Entry& a = *e.array;
@@ -184,7 +195,7 @@ bool Scope::Readable(const Entry& e, NodeId at, bool guarded, const Expr& read) 
     if (read) r_.PointAt(read->line, read->column, &d);
     return false;
   }
-  if (a.written || IsEmpty(*b)) return true;
+  if (a.written || IsEmpty(*b) || (guarded && IsOutside(read, *e.container))) return true;
   if (std::exchange(a.complained, true)) return true;
   Diagnostic& d = r_.Add("E0230", Quoted(root) + " is read before it is written", at, root.str(),
                          "write it in an earlier statement");

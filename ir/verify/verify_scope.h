@@ -42,6 +42,7 @@ class Scope {
   // Names, ranks, definitions before use.
   bool Names(const Expr& e, NodeId at, bool index_only = false);
   bool Rank(const Container& c, size_t rank, bool flat, NodeId at);
+  bool IsOutside(const Expr& read, const Container& c) const;
   bool Readable(const Entry& e, NodeId at, bool guarded, const Expr& read = {});
   // The same; then types.
   Result<Expr> Typed(const Expr& e, NodeId at, const std::string& what);
