@@ -453,12 +453,19 @@ class Nest {
       return;
     }
   }
-  static bool SinglePoint(const std::vector<Range>& ranges) {
-    for (const Range& r : ranges) {
-      auto b = AsInt(r.begin), e = AsInt(r.end);
-      if (!(b && e && *e - *b <= 1)) return false;
-    }
-    return true;
+  bool HasUpperBounds() const {
+    const auto& bounds = s_.assumptions.bounds;
+    return std::any_of(bounds.begin(), bounds.end(), [](const auto& b) { return b.second.hi.has_value(); });
+  }
+  bool SinglePoint(const std::vector<Range>& ranges) const {
+    return std::all_of(ranges.begin(), ranges.end(), [&](const Range& r) {
+      const auto step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
+      if (!step) return false;
+      if (const auto b = AsInt(r.begin), e = AsInt(r.end); b && e) return *step > 0 ? *e <= *b + *step : *b + *step <= *e;
+      if (!HasUpperBounds()) return false;  // most often: nothing to ask
+      const Expr next = r.begin + Expr(*step);
+      return (*step > 0 ? ProveLe(r.end, next, s_.assumptions) : ProveLe(next, r.end, s_.assumptions)) == Truth::kYes;
+    });
   }
 
   const Sdfg& s_;

@@ -86,6 +86,17 @@ TEST(Verify, RacesBetweenIterations) {
       "sdfg f(w: f32[2*N], v: f32[N]) { state { map i in 0:N { w[i] = v[i] }; map i in 0:N { w[N + i] = w[i] } } }");
 }
 
+TEST(Verify, RacesOfRangesThatGoDown) {
+  ExpectError("sdfg f(X: f32[9], s: f32) { map i in 8:-1:-1 { s = X[i] } }", "iterations over 'i' all write the same element of 's'");
+  ExpectError("sdfg f(X: f32[9], s: f32) { call k(s = s, x = X) }\nkernel k(s: f32, x: f32[9]) for cpu { s = 0\n map i in 8:-1:-1 @parallel { s += x[i] } }", "E0261");
+  ExpectValid("sdfg f(X: f32[9], s: f32) { map i in 8:7:-1 { s = X[i] } }");
+}
+
+TEST(Verify, ARangeThatSizesSayHasOneIteration) {
+  ExpectValid("sdfg f(X: f32[N], s: f32) { assume 1 <= N <= 1\n map i in 0:N { s = X[i] } }");
+  ExpectError("sdfg f(X: f32[N], s: f32) { assume 1 <= N <= 2\n map i in 0:N { s = X[i] } }", "E0261");
+}
+
 TEST(Verify, Bounds) {
   ExpectError("sdfg f(X: f32[4], y: f32) { state { y = X[4] } }", "a read of 'X' dimension 0 is outside its bounds");
   ExpectError("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i + N] } } }",
@@ -129,6 +140,13 @@ TEST(Verify, ContainersWithoutElementsNeedNoWriter) {
   ExpectError("sdfg f(Y: f32) { transient T: f32[0]; state { Y = T[0] } }", "is outside its bounds");
   ExpectError("sdfg f(Y: f32[N]) { transient T: f32[N]; state { map i in 0:N { Y[i] = T[i] } } }",
               "'T' is read before it is written");
+}
+
+// Where a loop runs once, what it reads of the iteration before is outside.
+TEST(Verify, WhatIsReadOutsideNeedsNoWriter) {
+  ExpectValid("sdfg f(X: f32[1], Y: f32) { transient T: f32[1]\n T[0] = X[0] + (T[-1] ?? 0)\n Y = T[0] }");
+  ExpectValid("sdfg f(X: f32[M], Y: f32) { transient T: f32[M]\n T[M - 1] = X[M - 1] + (T[M] ?? 0)\n Y = T[M - 1] }");
+  ExpectError("sdfg f(X: f32[M], Y: f32) { transient T: f32[M]\n T[M - 1] = X[M - 1] + (T[M - 1] ?? 0)\n Y = T[M - 1] }", "read before it is written");
 }
 
 TEST(Verify, ConstantsAndRegisters) {
