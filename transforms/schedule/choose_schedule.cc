@@ -188,6 +188,7 @@ std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
   if (auto sum = InitialisedSum(n, /*share=*/true)) return sum;
   if (auto sum = CompletedSum(n)) return sum;
   if (auto pieces = Distributed(n)) return pieces;
+  if (auto rows = ShortRows(n)) return rows;
   const Expr work = WorkOf(n.body);
   Statements body;
   for (NodeId id : n.body) {

@@ -97,6 +97,12 @@ class Scheduler {
   Statements WithoutSums(const Statements& body, const std::unordered_map<Name, int>& touches);
   bool KeepApart(Nest n);
   void SpreadOut(const Statements& body, const std::unordered_map<Name, Name>& arrays, const std::vector<Expr>& place);
+  // ---- short_rows.cc ----
+  std::optional<Statements> ShortRows(const Nest& n);
+  std::optional<Statements> TryShortRows(Nest n);
+  bool IsShortRow(const Nest& n) const;
+  void HoistInRow(Nest* n);
+  Statements RowsAcross(const Nest& n, const Range& lane, const Expr& row, const Expr& slot, int64_t side);
   Expr ReadOnce(const Expr& value, Name lane, Statements* before);
   Statements Result(const Tasklet& t, const Expr& sum, const Ending& ending);
   // ---- iterations_in_parts.cc ----
