@@ -1,5 +1,6 @@
 // ONNX's type and shape inference functions, one node at a time, with our expressions as their symbolic dimensions.
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -192,6 +193,23 @@ bool SetTensorData(const ValueInfo& v, onnx::TensorProto* out) {
 namespace {
 
 // What ONNX's functions use without a look: as a place in a shape, or after a cast to int.
+// Terms of letters and at most one `...`, with commas between them and at most one `->`. ONNX's function never ends where dots are others.
+bool IsEquation(std::string text) {
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  const size_t arrow = text.find("->");
+  if (arrow != std::string::npos) {
+    if (text.find(',', arrow) != std::string::npos) return false;
+    text.replace(arrow, 2, ",");
+  }
+  int dots = 0;  // of this term
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ',') dots = 0;
+    else if (text.compare(i, 3, "...") == 0 && dots++ == 0) i += 2;
+    else if (!std::isalpha(static_cast<unsigned char>(text[i]))) return false;
+  }
+  return true;
+}
+
 Status CheckAttributes(const NodeCall& call) {
   auto bad = [](const std::string& name, int64_t got, const std::string& expected) {
     Diagnostic d;
@@ -204,6 +222,13 @@ Status CheckAttributes(const NodeCall& call) {
   const int64_t outputs = call.node->output_size();
   if (call.op() == "Split" && call.Int("num_outputs", outputs) != outputs)
     return bad("num_outputs", call.Int("num_outputs", 0), std::to_string(outputs));
+  if (call.op() == "Einsum" && !IsEquation(call.Str("equation", ""))) {
+    Diagnostic d;
+    d.code = "E0540";
+    d.message = "attribute 'equation' is none: '" + call.Str("equation", "") + "'";
+    d.expected = "terms of letters and at most one '...', as in 'b...i,bij->b...j'";
+    return Status(d);
+  }
   const int64_t axis = call.Int("axis", 0);
   if (axis != static_cast<int32_t>(axis)) return bad("axis", axis, "an axis of the input");
   if (call.op() == "GatherND" && call.In(0) && call.In(1)) {
