@@ -153,6 +153,11 @@ def python_list(e, a=()):
     return growing.noted(e, _items(e, a))
 
 
+@handles(builtins.iter)
+def python_iter(e, items):
+    return items if isinstance(items, Value) else list(items)
+
+
 @handles(builtins.tuple)
 def python_tuple(e, a=()):
     return tuple(_items(e, a))

@@ -35,7 +35,6 @@ _CALLS: dict[Any, tuple[str, str]] = {
 _CALLS_WITH_DATA: dict[Any, tuple[str, str]] = {
     builtins.print: ("print of what the program computes", "return the values, and print them around the call"),
     builtins.next: ("next", "write a loop over the generator, or an item of a list"),
-    builtins.iter: ("iter", "write a loop, or an item of a list"),
     builtins.id: ("id", "compare by is"),
 }
 

@@ -18,7 +18,7 @@ from .errors import NoArray, Refused
 from .functions import FUNCTIONS, Method, ufunc_method
 from .generators import is_generator
 from .impure import check_pure
-from .objects import BUILTINS, BY_NAME, Objects
+from .objects import BUILTINS, BY_NAME, Objects, of_user
 from .ranges import Ranges, Rows
 from .scope import Scope
 from .sizes import Size
@@ -28,6 +28,7 @@ from .values import Value, value_of
 
 DEEPEST_CALL = 64
 WALKS = (enumerate, zip, reversed, map, filter, type({}.keys()), type({}.values()), type({}.items()))
+WALKING = (list, tuple, sum, any, all, sorted, enumerate, zip)
 OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.custom", "transforms.forward", "transforms.jacobians")}
 
 
@@ -39,7 +40,8 @@ class Dispatch(Objects):
         args, named = self.given(n)
         if is_generator(function):
             return self.all_generated(function, args, named)
-        return self.call(function, [listed(a) for a in args], named)
+        walks = hashable(function) and function in WALKING
+        return self.call(function, [self.iterated(a) if walks and of_user(a) else listed(a) for a in args], named)
 
     def given(self, n: ast.Call) -> tuple[list, dict]:
         """The arguments of a call."""
@@ -59,6 +61,10 @@ class Dispatch(Objects):
             return BY_KEY[function](self.call, self.emitter, *args, **named)
         if hashable(function) and function in CALLING and self._runtime([*args, *named.values()]):
             return CALLING[function](self.call, self.emitter, *args, **named)
+        if growing.is_method(function) and function.__name__ == "update":
+            for key, value in dict(*args, **named).items():
+                self.set_item(function.__self__, key, value)
+            return None
         if growing.is_method(function):
             return growing.call_method(self.emitter, function, args, named, lambda v: self._kept(v, "item"))
         check_pure(function)

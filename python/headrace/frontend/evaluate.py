@@ -130,7 +130,7 @@ class Evaluator(Dispatch):
         """What is unpacked: the items of tuples and lists, the parts of arrays along the first dimension, which are `count` where a
         call decides how many there are."""
         if not isinstance(value, Value):
-            return list(value)
+            return list(self.iterated(value))
         n = value.shape[0] if value.ndim else None
         if isinstance(n, Size) and count is not None:
             self.emitter.line(f'require {n} == {count} else "{{}} values for {count} names", {n}')

@@ -1,8 +1,10 @@
-"""Attributes of objects that control flow binds: each is a name of its own, `Sum's total`, of the function whose loop or branch it is, with
-memory of its own while that is translated."""
+"""Attributes of objects, and items of lists and dicts, that control flow binds: each is a name of its own, `Sum's total`, of the function whose
+loop or branch it is, with memory of its own while that is translated."""
 
 from __future__ import annotations
 
+import operator
+import re
 from typing import Any, Callable
 
 import numpy as np
@@ -17,12 +19,13 @@ MOST_AT_ONCE = 16  # iterations that are written out rather than having attribut
 
 
 class BoundField(NeedsNumbers):
-    """An attribute that a block binds, of an object that was made before it."""
+    """An attribute or item that a block binds, of an object that was made before it."""
 
-    def __init__(self, owner: Any, attribute: str):
-        kind, before = type(owner).__name__, getattr(owner, attribute)
-        what = f"{kind}.{attribute} is {'None' if before is None else 'a ' + type(before).__name__} before this block, and bound in it" if not _plain(before) else \
-            f"an attribute of {kind} that changes in a branch or loop of the program"
+    def __init__(self, owner: Any, attribute: Any):
+        kind, before = type(owner).__name__, get(owner, attribute)
+        called = f"{kind}[{attribute!r}]" if isinstance(owner, (dict, list)) else f"{kind}.{attribute}"
+        what = f"{called} is {'None' if before is None else 'a ' + type(before).__name__} before this block, and bound in it" if not _plain(before) else \
+            f"{called}, which changes in a branch or loop of the program"
         super().__init__([], what)
         self.owner, self.attribute, self.of_nothing = owner, attribute, before is None
 
@@ -32,15 +35,28 @@ def at_once(instead: Callable | None) -> bool:
     return instead is not None and getattr(instead, "times", 0) <= MOST_AT_ONCE
 
 
-def may_bind(e: Any, owner: Any, attribute: str) -> None:
-    """Before owner.attribute = …, where it has no memory."""
-    here = growing.is_here(e, owner)
+def get(owner: Any, attribute: Any) -> Any:
+    """owner.attribute, or owner[attribute]"""
+    return owner[attribute] if isinstance(owner, (dict, list)) else getattr(owner, attribute, None)
+
+
+def put(owner: Any, attribute: Any, value: Any) -> None:
+    """owner.attribute = value, or owner[attribute] = value"""
+    (owner if isinstance(owner, (dict, list)) else vars(owner))[attribute] = value
+
+
+def may_bind(e: Any, owner: Any, attribute: Any) -> None:
+    """Before owner.attribute = … or owner[attribute] = …, where it has no memory."""
+    here, what = growing.is_here(e, owner), "item" if isinstance(owner, (dict, list)) else "attribute"
     if not here and growing.block_of(e, owner) not in e.open_blocks:
         raise Refused(f"a {type(owner).__name__} that a branch or loop made or chose has a change after it", "make the change there, or choose its numbers and arrays")
     if id(owner) in e.carried:
-        raise NeedsNumber(f"an attribute of a {type(owner).__name__} whose name a branch or loop binds anew: make another {type(owner).__name__}")
+        raise NeedsNumber(f"an {what} of a {type(owner).__name__} whose name a branch or loop binds anew: make another {type(owner).__name__}")
     if not here:
-        if not hasattr(owner, attribute):
+        if what == "item":
+            if attribute not in (owner if isinstance(owner, dict) else range(len(owner))):
+                raise NeedsNumbers([], f"a {type(owner).__name__} that gets {attribute!r} in a branch or loop of the program and has no such item before")
+        elif not hasattr(owner, attribute):
             raise Refused(f"{type(owner).__name__}.{attribute}, which has no value before this block", f"give {attribute} a value where the object is made")
         raise BoundField(owner, attribute)
 
@@ -56,21 +72,22 @@ class Fields:
         if not isinstance(retry, BoundField) or id(retry.owner) not in before or growing.block_of(self.emitter, retry.owner) != block:
             return False
         known = any(owner is retry.owner and attribute == retry.attribute for owner, attribute in self._fields.values())
-        return not known and _plain(getattr(retry.owner, retry.attribute, None))
+        return not known and _plain(get(retry.owner, retry.attribute))
 
     def will_own(self, retry: BoundField, names: dict) -> None:
         """From the next time on that the block is translated."""
         kind = type(retry.owner).__name__
-        count = sum(type(owner) is type(retry.owner) and name == retry.attribute for owner, name in self._fields.values())
-        name = f"{kind}'s {retry.attribute}" if not count else f"{kind}'s {count + 1}. {retry.attribute}"
+        word = _word(retry.attribute)
+        count = sum(type(owner) is type(retry.owner) and _word(name) == word for owner, name in self._fields.values())
+        name = f"{kind}'s {word}" if not count else f"{kind}'s {count + 1}. {word}"
         self._fields = {**self._fields, name: (retry.owner, retry.attribute)}
-        names[name] = getattr(retry.owner, retry.attribute)
+        names[name] = get(retry.owner, retry.attribute)
 
     def own_fields(self) -> None:
         """Memory for those that have none yet."""
         for name, (owner, attribute) in self._fields.items():
             if name not in self._variables:
-                vars(owner)[attribute] = None  # the object itself shares nothing with it
+                put(owner, attribute, None)  # the object itself shares nothing with it
                 self._variables[name] = self._own(name, self.scope.names[name])
                 self.emitter.fields[id(owner), attribute] = (self, name)
                 self._noted(owner, attribute, self._variables[name])
@@ -81,8 +98,22 @@ class Fields:
         self.emitter.fields.pop((id(owner), attribute), None)
         self.scope.names.pop(name, None)
 
-    def bind_field(self, owner: Any, attribute: str, value: Any) -> bool:
-        """owner.attribute = value, where it has memory."""
+    def set_item(self, owner: list | dict, key: Any, value: Any) -> None:
+        """owner[key] = value"""
+        growing.check_key(owner, key)
+        if isinstance(owner, list):
+            key = operator.index(key)
+            key += len(owner) if key < 0 else 0
+            if not 0 <= key < len(owner):
+                raise IndexError("list assignment index out of range")
+        if self.bind_field(owner, key, value):
+            return
+        may_bind(self.emitter, owner, key)
+        owner[key] = self._kept(value, "item")
+        growing.noted(self.emitter, owner)
+
+    def bind_field(self, owner: Any, attribute: Any, value: Any) -> bool:
+        """owner.attribute = value, or owner[attribute] = value, where it has memory."""
         holder, name = self.emitter.fields.get((id(owner), attribute), (None, ""))
         if holder is None:
             return False
@@ -100,9 +131,14 @@ class Fields:
         """Whether it is, or is a view of, the memory of an attribute, which another statement may bind anew."""
         return isinstance(value, Array) and value.ndim > 0 and any(holder._variables[name].root == value.root for holder, name in self.emitter.fields.values())
 
-    def _noted(self, owner: Any, attribute: str, value: Any) -> None:
-        vars(owner)[attribute] = value
+    def _noted(self, owner: Any, attribute: Any, value: Any) -> None:
+        put(owner, attribute, value)
         growing.noted(self.emitter, owner)
+
+
+def _word(attribute: Any) -> str:
+    """What its memory may be called."""
+    return attribute if isinstance(attribute, str) and attribute.isidentifier() else "item_" + re.sub(r"\W+", "_", str(attribute))
 
 
 def _plain(value: Any) -> bool:

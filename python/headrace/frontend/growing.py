@@ -11,7 +11,7 @@ from .errors import NeedsNumber, NeedsNumbers
 from .sizes import Size
 from .values import Value
 
-_CHANGES = {list: ("append", "extend", "insert", "pop", "clear", "reverse"), dict: ("update", "setdefault", "pop", "clear")}
+_CHANGES = {list: ("append", "extend", "insert", "pop", "clear", "reverse"), dict: ("setdefault", "pop", "clear")}
 _COMPARES = ("sort", "index", "count", "remove")
 
 
@@ -96,9 +96,3 @@ def check_key(owner: Any, key: Any) -> None:
     if isinstance(key, (Value, Size)):
         raise NeedsNumbers([], f"an item of a {type(owner).__name__} whose key the program computes")
 
-
-def set_item(e: Any, owner: Any, key: Any, value: Any) -> None:
-    check_key(owner, key)
-    may_change(e, owner)
-    owner[key] = value
-    noted(e, owner)

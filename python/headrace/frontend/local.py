@@ -134,7 +134,7 @@ def comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp) -
             made.append(inner._kept(inner.value(node.elt), "item"))
             return
         first, *rest = generators
-        for item in _items(inner.emitter, inner.value(first.iter)):
+        for item in _items(inner.emitter, inner.iterated(inner.value(first.iter))):
             inner.assign(first.target, item)
             if all(_known(inner.truth(inner.value(test))) for test in first.ifs):
                 run(rest)

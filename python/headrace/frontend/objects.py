@@ -12,6 +12,7 @@ from ..trees import MADE, has_parts, is_record, items
 from . import fields, growing
 from .errors import Refused
 from .functions import attribute
+from .generators import is_generator
 from .sizes import Size
 from .source import Attributes, TranslationError, is_plain, read
 from .values import Value, is_number, value_of
@@ -44,6 +45,15 @@ class Objects:
         if not isinstance(method, types.FunctionType) or method.__code__.co_filename.startswith("<"):  # a dataclass's own
             return NotImplemented
         return self.inline(method, [value, *args], {})
+
+    def iterated(self, value: Any) -> Any:
+        """What a loop goes over, by the `__iter__` of an object of the user's."""
+        method = getattr(type(value), "__iter__", None) if of_user(value) else None
+        if isinstance(method, types.FunctionType):
+            return self.all_generated(types.MethodType(method, value), [], {}) if is_generator(method) else self.special(value, "iter")
+        if method is None and isinstance(getattr(type(value), "__getitem__", None), types.FunctionType) and of_user(value):
+            raise Refused(f"a loop over a {type(value).__name__}, which has no __iter__", "write __iter__, or a loop over its indices")
+        return value
 
     def overloaded(self, name: str, a: Any, b: Any) -> Any:
         """a op b, by a method of one of them."""

@@ -43,6 +43,9 @@ class Updates:
         if isinstance(base, (list, dict)):
             self._update_item(base, key, value, name)
             return
+        if (old := self.special(base, "getitem", key)) is not NotImplemented:
+            self.special(base, "setitem", key, self.binary(name, old, value))
+            return
         if isinstance(base, (Array, Part)) and gathers.scatter(self.emitter, base, key, value, name):
             return
         view = arrays.subscript(self.emitter, base, key)
@@ -65,7 +68,7 @@ class Updates:
         if isinstance(old, (Selected, Part)) or isinstance(old, Array) and (old.ndim > 0 or old.in_place):
             self._update(old, new, name)
         else:
-            growing.set_item(self.emitter, owner, key, self._kept(new, "item"))
+            self.set_item(owner, key, new)
 
     def _update(self, target: Array, new, name: str, element: bool = False) -> None:
         """target op= …; `element`: one of an array, to which a number is assigned, cast as by target = …"""
