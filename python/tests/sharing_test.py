@@ -369,12 +369,56 @@ def read_and_swapped(x, y):
     return x + z, s, y
 
 
+def numbers_of_rows(a):
+    """What a loop's variable is stays as it was, whatever becomes of the array."""
+    x, y = a * 1, a * 2
+    t = 0.0
+    for v in x:
+        x += y
+        t += v
+    for v in x[::-1]:
+        x *= 0.5
+        x[0] = v
+        y[1] += v
+    for k, v in enumerate(x):
+        x = x + v
+        x[k] = 1
+    for row in np.outer(x, y):
+        row += 1
+        x[0] += row[1]
+    return x, y, t
+
+
+def bound_anew_after_the_loop(a):
+    x = a * 0.5
+    for v in x:
+        x = a * v
+    x[0] = 5
+    return x
+
+
+def gone_over_and_changed(a):
+    x = a * 0.5
+    for v in x:
+        x += 1
+        x = a * v
+    return x
+
+
+def gone_over_by_elements(a):
+    x = a * 0.5
+    for v in x:
+        x[2] = 7.0
+        x = a * v
+    return x
+
+
 class Sharing(Case):
     def test_as_python_has_it(self):
         a = np.random.default_rng(0).standard_normal(12)
         for f in (converge, the_old_one_is_changed, the_old_one_before_an_inner_loop, a_view_of_the_old_one, a_tuple_with_the_old_one,
                   after_the_loop, after_branches, swapped, a_fresh_one_each_time, rows_of_what_is_bound_anew, by_a_function, numbers,
-                  shrunk_by_while, shrunk_until_a_break, chosen, in_another_shape):
+                  numbers_of_rows, bound_anew_after_the_loop, shrunk_by_while, shrunk_until_a_break, chosen, in_another_shape):
             with self.subTest(f.__name__):
                 self.same(f, a, backend="interpreter")
 
@@ -393,7 +437,7 @@ class Sharing(Case):
         for f, name in ((carried_and_changed, "u"), (picked_and_changed, "r"), (changed_after_the_loop, "a"),
                         (changed_before_it_is_bound_anew, "a"), (changed_where_it_may_not_be_bound_anew, "a"), (chosen_and_changed, "t"),
                         (chosen_while_the_other_is_changed, "t"), (chosen_of_arguments, "t"), (chosen_of_several, "t"),
-                        (chosen_in_a_loop, "t"), (chosen_for_a_function, "t"), (chosen_in_a_tuple, "item")):
+                        (gone_over_and_changed, "x"), (gone_over_by_elements, "x"), (chosen_in_a_loop, "t"), (chosen_for_a_function, "t"), (chosen_in_a_tuple, "item")):
             with self.subTest(f.__name__), self.fails(headrace.UnsupportedError, f"write {name} = ….copy()"):
                 headrace.program(f, backend="interpreter")(a)
 

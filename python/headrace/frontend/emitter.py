@@ -46,6 +46,7 @@ class Emitter:
         self.guards_of: dict[str, int] = {}  # variable of a loop → those at its beginning
         self.around: list = []   # the loops that are open (sharing.py)
         self.sharing: list = []  # names that have copies of what others have
+        self.gone_over: set[str] = set()  # of these, copies that loops go over
         self.within: dict[str, object] = {}  # name of a size → one that is not smaller
         self.reshapes: dict[str, tuple] = {}  # view → its base, shape and offset
         self._flat: dict[str, Array] = {}     # container → all of it as one dimension

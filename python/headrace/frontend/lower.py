@@ -123,7 +123,9 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
         elif isinstance(target, ast.Subscript):
             base, key = self._changed(target.value), in_program(self.key(target.slice))
             if isinstance(base, (list, dict)):
-                growing.set_item(self.emitter, base, key, self._kept(value, "item"))
+                self.set_item(base, key, value)
+                return
+            if self.special(base, "setitem", key, value) is not NotImplemented:
                 return
             if not isinstance(base, (Array, Part)):
                 raise TypeError("only elements of arrays can be assigned to")
@@ -283,6 +285,10 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
         if s.orelse:
             self.block(without_else(s, self.fresh_left()))
             return
+        with self.going_over():
+            self._for(s)
+
+    def _for(self, s: ast.For) -> None:
         self.check_loop(s.target)
         call = s.iter
         if (generator := self.generator_of(call)) is not None:
@@ -310,7 +316,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
                 bounds = list(items.bounds[0])
                 self._again(lambda: self._range_loop(s, bounds), lambda retry: self._written_out(s, bounds, None, retry))
             return
-        self.one_by_one(s, [self.held(i, s.body) for i in items])  # a tuple or list of Python's: known, so written out
+        self.one_by_one(s, [self.held(i, s.body) for i in self.several(items)])  # a tuple or list of Python's: known, so written out
 
     def _range_loop(self, s: ast.For, bounds: list, rows: Value | None = None, at: Callable[[Size], Any] = lambda k: k) -> None:
         """`at`: what its variable is, from one that goes in steps that are known."""
@@ -344,7 +350,8 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
         self.emitter.symbols.add(variable)
         with self.looping(s, runs) as states, self._leaving(s.body, variable, begin + (end - begin - (1 if step > 0 else -1)) // step * step), self.emitter.block(text), self.iterating(s.body):
             index, self.emitter.guards_of[variable] = at(Size(variable)), self.emitter.guards
-            self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)
+            row = index if rows is None else arrays.subscript(self.emitter, rows, index)
+            self.scope.names[name] = self._kept(row, _hint(name)) if rows is not None and not row.ndim else row  # numbers are copied
             self.scope.unbound.pop(name, None)
             if left is not None:
                 with self.emitter.rebinding():

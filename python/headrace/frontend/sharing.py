@@ -76,8 +76,17 @@ class Sharing:
             if any(a.root == memory.root for a in _arrays(self.scope.names.get(name))):
                 kept = self.emitter.materialize(value)
                 self._note(name, {_CALLER}, memory.root, kept.root)
+                self.emitter.gone_over.add(kept.root)
                 return kept
         return value
+
+    @contextlib.contextmanager
+    def going_over(self):
+        """Around a loop: what is changed after it has nothing to do with what it went over."""
+        before = set(self.emitter.gone_over)
+        yield
+        ended, self.emitter.gone_over = self.emitter.gone_over - before, before
+        self.emitter.sharing = [s for s in self.emitter.sharing if not ended & set(s.roots) or self._counts(s.roots) != s.before]
 
     @contextlib.contextmanager
     def iterating(self, body: list[ast.stmt]):
@@ -118,8 +127,8 @@ class Sharing:
             _CALLER in s.others and value.root in s.roots and not s.apart for s in self.emitter.sharing))
 
     def _is_held(self, root: str, name: str, scope: Any) -> bool:
-        """Whether it is the caller's memory, or that of another name which is read from here on."""
-        if root in self.emitter.arguments:
+        """Whether it is the caller's memory, what a loop goes over, or that of another name which is read from here on."""
+        if root in self.emitter.arguments or root in self.emitter.gone_over:
             return True
         return any(a.root == root for s in (scope, self.scope) for n, v in s.names.items() if n != name for a in _arrays(v)
                    if s is not self.scope or self.emitter.around or read_from(whole_name(n), self._statement, s.source.body))
@@ -164,8 +173,8 @@ class Sharing:
                 and loop.block == self.emitter.block_number and self._counts(s.roots) == s.before)
 
     def check_sharing(self, result) -> None:
-        """At the end of a function: only what it returns is known to others."""
-        returned = {a.root for a in _arrays(result)}
+        """At the end of a function: only what it returns, and what its objects, lists and dicts hold, is known to others."""
+        returned = {a.root for v in (result, *filter(has_parts, self.scope.names.values())) for a in _arrays(v)}
         kept = []
         for s in self.emitter.sharing:
             if whole_name(s.name) == RESULT:  # nothing comes after a `return` in its function
