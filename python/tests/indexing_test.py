@@ -234,6 +234,16 @@ class Indexing(Case):
 
         self.same(grids, self.random(7), self.rng.random(7))
 
+    def test_squeeze_of_a_size_that_is_1(self):
+        def squeezed(x: f64[N, 1, 3]):
+            return np.squeeze(x)
+
+        program = headrace.program(squeezed, backend="interpreter")
+        x = self.random(2, 1, 3)
+        self.close(program(x), squeezed(x))
+        with self.fails(headrace.InvalidError, "np.squeeze without an axis of an array in which a size that a call decides is 1: give the axes"):
+            program(x[:1])
+
     def test_what_would_share_memory_is_refused(self):
         def stale(A):
             row = A[0]

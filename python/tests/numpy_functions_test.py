@@ -76,7 +76,7 @@ np.histogram(v, s)[0]|np.histogram(v, s)[1]|np.histogram(A, 4, density=True)[0]|
 np.nanmedian(u * np.nan)|np.nanmedian(np.stack([u, v]), axis=0)|np.nanpercentile(u, [20, 70])|np.nanmedian(v / 0)|np.nanmedian(f, keepdims=True)|np.repeat(k, 3 * (k > 0))|np.mean(k, where=k > 0)|np.mean(f, where=f > 0)|np.std(z, where=np.abs(z) > 0.5)
 np.select([f > 1, f < 0], [f, k > 0], 0.5)|np.select([f > 1], [f], np.float64(0))|np.select([b, ~b], [0.5, 1])|np.dot(f, 1)|np.inner(2.0, f)|f * np.array(2.0)|np.array(3) * i8|np.polyval(f[:3], 2.0)|np.cov(f)|np.corrcoef(f, f)|np.average(f, weights=f > 0)|np.average(f, weights=k * k)
 np.linspace(f[0], 1, 3)|np.linspace(f[0], v[0], 3)|np.linspace(k[0], 5, 3)|np.histogram(f)[1]|np.angle(i8)|np.angle(b)|np.angle(f, deg=True)|np.zeros_like(len(v))|np.meshgrid(v[0], A[:2])[1]|np.trapezoid(b)|np.trapezoid(i8 * 60)|z.astype(bool)|np.logical_xor(z - z.real, z.real > 0)|(z - z.real) * 0 + (0 * z) ** (0 * z)
-np.searchsorted(np.sort(v), u)|np.searchsorted(np.sort(np.concatenate((v, u))), u, "right")|np.digitize(u, [-1.0, 0.0, 1.0])|np.searchsorted(np.sort(np.tile(v, 40)), u)|np.fmod(u, 2)
+np.searchsorted(np.sort(v), u)|np.searchsorted(np.sort(np.concatenate((v, u))), u, "right")|np.digitize(u, [-1.0, 0.0, 1.0])|np.searchsorted(np.sort(np.tile(v, 40)), u)|np.fmod(u, 2)|np.clip(len(v), 0, f)
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.

@@ -10,7 +10,7 @@ from . import arrays, elementwise, folds, gathers, products, selections, tape
 from .emitter import Emitter
 from .errors import NeedsNumber, Refused, UnknownAttribute
 from .sizes import Size, is_size, maximum, minimum, product
-from .values import Array, Part, Value, broadcast, is_number, show, value_of
+from .values import Array, Part, Value, broadcast, is_number, show, strong, value_of
 
 def shape_of(e: Emitter, shape) -> list:
     """The sizes that an argument `shape` means."""
@@ -98,6 +98,9 @@ def expand_dims(e, a, axis):
 def squeeze(e, a, axis=None):
     v = value_of(a)
     axes = [k for k, s in enumerate(v.shape) if s == 1] if axis is None else arrays.axes_of(axis, v.ndim)
+    for s in v.shape if axis is None else ():
+        if isinstance(s, Size):
+            e.line(f'require {s} != 1 else "np.squeeze without an axis of an array in which a size that a call decides is 1: give the axes"')
     if any(v.shape[k] != 1 for k in axes):
         raise ValueError(f"np.squeeze of a dimension that is not known to be 1: the shape is {show(v.shape)}")
     return arrays.subscript(e, v, tuple(0 if k in axes else slice(None) for k in range(v.ndim)))
@@ -348,6 +351,7 @@ def _bound(a, bound, beyond, end: str):
 
 @handles(np.clip)
 def clip(e, a, a_min=None, a_max=None, *, min=None, max=None):  # noqa: A002: NumPy's names
+    a = a if isinstance(a, Value) and not a.weak else strong(a)
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     low, high = _bound(a, low, np.less_equal, "min"), _bound(a, high, np.greater_equal, "max")
     if low is not None:
