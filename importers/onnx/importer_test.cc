@@ -339,6 +339,11 @@ TEST(ImporterTest, SlicesOfNothingAreEmpty) {
   EXPECT_NE(text.find("y: f32[0, 3]"), std::string::npos) << text;
 }
 
+TEST(ImporterTest, SlicesBehindTheLastElementAreEmpty) {
+  const std::string text = ImportText(Model(R"(g (float[3, 1] x, int64[2] e) => (float[n, m] y) <int64[2] s = {0, 1}> { y = Slice(x, s, e) })"));
+  EXPECT_NE(text.find(", 0]"), std::string::npos) << text;
+}
+
 TEST(ImporterTest, MaxUnpoolWithoutAShape) {
   const std::string text = ImportText(Model(R"(g (float[n, 1, h] x, int64[n, 1, h] i) => (float[n, 1, k] y)
     { y = MaxUnpool<kernel_shape = [2], strides = [2]>(x, i) })"));

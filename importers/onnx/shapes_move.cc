@@ -140,9 +140,10 @@ Status Concat(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
-// The extent a slice of a dimension keeps; null when it can't be said.
+// The extent a slice of a dimension keeps; null when it can't be said. Null where a start or end is not known.
 Expr SliceExtent(const Expr& dim, const Expr& start, const Expr& end, int64_t step) {
   auto clamp = [&](const Expr& e, bool is_end) -> Expr {
+    if (!e) return {};
     auto v = AsInt(e), d = AsInt(dim);
     const Expr zero = IntExpr(0);
     if (step > 0) {
@@ -163,6 +164,8 @@ Expr SliceExtent(const Expr& dim, const Expr& start, const Expr& end, int64_t st
     return {};
   };
   Expr b = clamp(start, false), e = clamp(end, true);
+  // Whatever the other one is, nothing lies behind the last element or before the first.
+  if (step > 0 ? (b && b == dim) || (e && AsInt(e) == 0) : (b && AsInt(b) == -1) || (e && e == dim - 1)) return IntExpr(0);
   if (!b || !e) return {};
   Expr n = step > 0 ? e - b : b - e;
   constexpr int64_t kLongest = int64_t{1} << 60;  // a longer step takes the first element, too
@@ -199,7 +202,7 @@ Status Slice(const NodeCall& c, std::vector<Inferred>* out) {
     HR_ASSIGN_OR_RETURN(int64_t axis, Axis(axes ? (*axes)[i] : static_cast<int64_t>(i), in.size()));
     const int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0) return ShapeError("a step is zero");
-    const bool known = starts[i] && ends[i] && (steps || !c.In(4));
+    const bool known = steps || !c.In(4);
     s[axis] = known ? SliceExtent(in[axis], starts[i], ends[i], step) : Expr();
   }
   SetShape(out, 0, std::move(s));
