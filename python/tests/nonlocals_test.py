@@ -1,5 +1,6 @@
-"""Functions that programs define and that bind names of the function around: nonlocal."""
+"""Functions that programs define: names of the function around that they bind, by nonlocal, and what they remember, by default values."""
 
+import functools
 import unittest
 
 from python.tests.case import Case, headrace, np
@@ -99,6 +100,47 @@ def over_such_a_name(x):
     return x * k
 
 
+def scaled(p, q):
+    return np.sum(p - q) * 0.1
+
+
+def remembers(x):
+    """Default values, and what partial was given, are what they were then."""
+    a, v, t = x[0], x * 1, 0.0
+
+    def items(b=a, w=v):
+        for i in range(3):
+            yield b * w * i
+
+    a = a + 1
+    v = v - a
+    for item in items():
+        t += item.sum()
+    return a, v, t
+
+
+def without_lists(x):
+    a, v, t = x[0], x * 1, 0.0
+    for k in range(len(x)):
+        f = lambda y, b=a, *, w=v: y * b + w.sum()  # noqa: E731
+        g = functools.partial(scaled, v, q=a)
+        a = a * 0.9
+        v = v * 0.5
+        t += f(a) + g()
+    return a, v, t
+
+
+def remembers_each(x):
+    functions, a = [], x[0]
+    for k in range(3):
+        def times(y, b=a, n=k):
+            return y * b + n
+
+        functions.append(times)
+        a = a + 1
+    return functions[0](x), functions[2](x, n=5), [f(1.0) for f in functions][1]
+
+
 class Nonlocals(Case):
     def test_as_python(self):
         for f in (sums, search, counters, filtered):
@@ -106,6 +148,15 @@ class Nonlocals(Case):
                 with self.subTest(f.__name__, n=n):
                     self.same(f, np.sin(np.arange(1.0, n + 1)), backend="interpreter")
         self.same(sums, np.sin(np.arange(300.0)))
+
+    def test_what_functions_remember(self):
+        for n in (3, 290):
+            with self.subTest(n=n):
+                self.same(remembers_each, np.sin(np.arange(1.0, n + 1)), backend="interpreter")
+        x = np.array([0.5, -1.0, 2.0])
+        self.same(remembers_each, x)
+        self.same(without_lists, np.sin(np.arange(290.0)), backend="interpreter")
+        self.same(remembers, x, backend="interpreter")
 
     def test_gradients(self):
         x = np.array([0.5, -1.0, 2.0])

@@ -20,7 +20,7 @@ from .generators import is_generator
 from .impure import check_pure
 from .objects import BUILTINS, BY_NAME, Objects, of_user
 from .ranges import Ranges, Rows
-from .scope import Scope
+from .scope import Remembered, Scope, recalled
 from .sizes import Size
 from .source import Source, TranslationError
 from .types import Type
@@ -52,7 +52,9 @@ class Dispatch(Objects):
 
     def call(self, function, args: list, named: dict):
         if isinstance(function, functools.partial):
-            return self.call(function.func, [*function.args, *args], {**function.keywords, **named})
+            return self.call(function.func, [*map(recalled, function.args), *args], {**{k: recalled(v) for k, v in function.keywords.items()}, **named})
+        if function is functools.partial:
+            return function(args[0], *map(self.remembered, args[1:]), **{k: self.remembered(v) for k, v in named.items()})
         if isinstance(function, Method):
             return self._known_function(function, args, named, function.name)
         if function is map or function is functools.reduce:
@@ -129,6 +131,16 @@ class Dispatch(Objects):
         if isinstance(function, type) and "__slots__" in vars(function) and isinstance(function.__init__, types.FunctionType):
             raise Refused(f"{function.__name__} has __slots__, and programs make objects that have a __dict__", "leave __slots__ out")
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
+
+    def remembered(self, value):
+        """What a function keeps of a value until it is called: numbers as they are now, of arrays a name, which has what it had when others are bound
+        anew."""
+        value = self._kept(value, "default")
+        if not (has_parts(value) or isinstance(value, Value) and value.ndim):
+            return value
+        name = f"its {self.emitter.fresh('default')}"
+        self.scope.names[name] = value
+        return Remembered(self.scope, name)
 
     def _library_function(self, function, args: list, named: dict):
         """What NumPy or SciPy write in Python, where programs have all of it; of what is known they are called."""

@@ -60,9 +60,7 @@ class Generators:
             body, arguments = source.body, source.arguments(args, named)
             find: Callable | None = Scope(source, {}).find
         else:
-            bound = function.signature.bind(*args, **named)
-            bound.apply_defaults()
-            body, arguments = function.body, dict(bound.arguments)
+            body, arguments = function.body, function.arguments(args, named)
             find = None if function.scope is self.scope else function.scope.find
         own = {*assigned(body), *arguments}
         body = [_Renamed(prefix, own, find, s.iter).visit(_copied(b)) for b in without_contexts(body)]

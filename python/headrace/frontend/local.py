@@ -15,7 +15,7 @@ from .dispatch import DEEPEST_CALL
 from .evaluate import Evaluator
 from .ranges import Rows
 from .nonlocals import names_of
-from .scope import Scope, held
+from .scope import Scope, held, recalled
 from .source import Source
 from .statements import assigned
 from .values import Value
@@ -71,13 +71,18 @@ class LocalFunction:
     def body(self) -> list[ast.stmt]:
         return self._source.body
 
+    def arguments(self, args: list, named: dict) -> dict[str, Any]:
+        """What its names are in such a call."""
+        bound = self.signature.bind(*args, **named)
+        bound.apply_defaults()
+        return {name: recalled(v) for name, v in bound.arguments.items()}
+
     def inline(self, evaluator: Evaluator, args: list, named: dict) -> Any:
         if evaluator.depth >= DEEPEST_CALL:
             raise RecursionError(f"calls within calls, {DEEPEST_CALL} deep: a function that calls itself ends by what is known when the program is translated")
-        bound = self.signature.bind(*args, **named)
-        bound.apply_defaults()
+        names = self.arguments(args, named)
         callee = evaluator.function(evaluator.emitter, LocalScope(self._source, {}, self.scope, self.own), evaluator.depth + 1)
-        for name, value in bound.arguments.items():
+        for name, value in names.items():
             callee.bind(name, value)
         return callee.run(self._source.body)
 
@@ -108,12 +113,12 @@ def _signature(evaluator: Evaluator, args: ast.arguments) -> inspect.Signature:
     """With default values as they are where the function is defined."""
     P = inspect.Parameter
     positional = [*args.posonlyargs, *args.args]
-    defaults = [P.empty] * (len(positional) - len(args.defaults)) + [evaluator.value(d) for d in args.defaults]
+    defaults = [P.empty] * (len(positional) - len(args.defaults)) + [evaluator.remembered(evaluator.value(d)) for d in args.defaults]
     found = [P(a.arg, P.POSITIONAL_ONLY if k < len(args.posonlyargs) else P.POSITIONAL_OR_KEYWORD, default=d)
              for k, (a, d) in enumerate(zip(positional, defaults))]
     if args.vararg:
         found.append(P(args.vararg.arg, P.VAR_POSITIONAL))
-    found += [P(a.arg, P.KEYWORD_ONLY, default=P.empty if d is None else evaluator.value(d)) for a, d in zip(args.kwonlyargs, args.kw_defaults)]
+    found += [P(a.arg, P.KEYWORD_ONLY, default=P.empty if d is None else evaluator.remembered(evaluator.value(d))) for a, d in zip(args.kwonlyargs, args.kw_defaults)]
     if args.kwarg:
         found.append(P(args.kwarg.arg, P.VAR_KEYWORD))
     return inspect.Signature(found)

@@ -46,3 +46,14 @@ class Scope:
         if hasattr(builtins, name):
             return getattr(builtins, name)
         raise Unknown(f"name '{name}' is not defined here", name, [*self.names, *(n for names in self.source.surroundings for n in names)])
+
+
+class Remembered:
+    """An array, or what holds some, that a function keeps until it is called: a name of the function around."""
+
+    def __init__(self, scope: Scope, name: str):
+        self.scope, self.name = scope, name
+
+
+def recalled(value: Any) -> Any:
+    return value.scope.names[value.name] if isinstance(value, Remembered) else value
