@@ -81,6 +81,7 @@ class Again:
                 continue
             if name in self._fields:
                 self.disown(name)
+            self.let_go(name)
             del self._variables[name]  # from here on it is bound anew as any name, and what shares its memory keeps it
 
     def _known(self, retry: Retry, before: _Before, block: int, both: set[str]) -> bool:

@@ -59,6 +59,11 @@ class Emitter:
         self._last_written: set[str] = set()
         self.settled_parts: set[int] = set()  # of these, those whose parts are as names have them
         self.carried: dict[int, object] = {}  # what names stand for that control flow binds (parts.py)
+        self.shared_objects: dict[int, object] = {}  # of these, those that other names have, too
+        self.loops_of: dict[int, int] = {}   # of these: how many loops were around when it was made
+        self.changed_names: set[tuple] = set()  # scope and name: whose parts an inner loop binds,
+        self.shared_names: set[tuple] = set()   # and who have what other names have, too
+        self.open_scopes: list = []  # the names of the functions that are being translated
         self.fields: dict[tuple, tuple] = {}  # attributes that have memory of their own: whose name that is (fields.py)
         self._constants: dict[tuple, Array] = {}  # type, shape and bytes → what is built in
         self._of_any_sign: list[str] = []  # sizes that data decide: others are known not to be negative

@@ -45,13 +45,18 @@ def put(owner: Any, attribute: Any, value: Any) -> None:
     (owner if isinstance(owner, (dict, list)) else vars(owner))[attribute] = value
 
 
+def bound_anew(owner: Any) -> NeedsNumber:
+    what = "item" if isinstance(owner, (dict, list)) else "attribute"
+    return NeedsNumber(f"an {what} of a {type(owner).__name__} whose name a branch or loop binds anew: make another {type(owner).__name__}")
+
+
 def may_bind(e: Any, owner: Any, attribute: Any) -> None:
     """Before owner.attribute = … or owner[attribute] = …, where it has no memory."""
     here, what = growing.is_here(e, owner), "item" if isinstance(owner, (dict, list)) else "attribute"
     if not here and growing.block_of(e, owner) not in e.open_blocks:
         raise Refused(f"a {type(owner).__name__} that a branch or loop made or chose has a change after it", "make the change there, or choose its numbers and arrays")
-    if id(owner) in e.carried:
-        raise NeedsNumber(f"an {what} of a {type(owner).__name__} whose name a branch or loop binds anew: make another {type(owner).__name__}")
+    if id(owner) in e.carried or id(owner) in e.shared_objects:
+        raise bound_anew(owner)
     if not here:
         if what == "item":
             if attribute not in (owner if isinstance(owner, dict) else range(len(owner))):
@@ -120,6 +125,11 @@ class Fields:
         if not _plain(value):
             raise NeedsNumber(f"{name} is {'None' if value is None else 'a ' + type(value).__name__} here, and a number or array before")
         variable = holder._variables[name]
+        if name[0].isdigit():  # a part of what a name stands for
+            holder.note_changed(name, owner)
+            holder.bind(name, value)
+            self._noted(owner, attribute, variable)
+            return True
         holder.unshare(name)
         if isinstance(value, Array) and value.ndim and value.root != variable.root:
             holder.note_callers(name, variable, value)
@@ -129,7 +139,8 @@ class Fields:
 
     def is_field(self, value: Any) -> bool:
         """Whether it is, or is a view of, the memory of an attribute, which another statement may bind anew."""
-        return isinstance(value, Array) and value.ndim > 0 and any(holder._variables[name].root == value.root for holder, name in self.emitter.fields.values())
+        return isinstance(value, Array) and value.ndim > 0 and any(
+            holder._variables[name].root == value.root for holder, name in self.emitter.fields.values() if not name[0].isdigit())
 
     def _noted(self, owner: Any, attribute: Any, value: Any) -> None:
         put(owner, attribute, value)

@@ -54,6 +54,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
 
     def run(self, statements: list[ast.stmt]) -> Any:
         """Translates them all; gives what `return` gives."""
+        self.emitter.open_scopes.append(self.scope)
         statements = returning(without_contexts(statements), self.fresh_left)
         if RESULT in assigned([s for s in statements if not isinstance(s, ast.Assign)]):  # in branches and loops, by several types perhaps
             self._again(lambda: self.block(statements), lambda retry: None, {RESULT})
@@ -64,6 +65,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
             with self.at(cause.statement):
                 self.check_bound(RESULT)
         self.check_sharing(result)
+        self.emitter.open_scopes.pop()
         return result
 
     def block(self, statements: list[ast.stmt]) -> None:
@@ -169,7 +171,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
             return v if all(a is b for (_, a), (_, b) in zip(items(now), items(v))) else now
         if has_parts(v):  # an object or dict is itself, unless its memory gets the parts of another
             memory = {a.root for t in target.elts if isinstance(t, ast.Name) for a in arrays_of(self._variables.get(t.id))}
-            return self._read_now(v, memory) if memory & {a.root for a in arrays_of(v)} else v
+            return self._exchanged(v, memory) if memory & {a.root for a in arrays_of(v)} else v
         if not isinstance(v, Value) or not self._changes(v, target):
             return v
         now = self.emitter.materialize(v)
@@ -204,7 +206,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
     def _kept(self, value, hint: str):
         """The value as a name has it: expressions are evaluated now, numbers are copied, arrays and views are shared."""
         if has_parts(value):
-            if id(value) in self.emitter.settled_parts:
+            if id(value) in self.emitter.settled_parts or id(value) in self.emitter.carried and not isinstance(value, tuple):
                 return value
             kept = mapped(lambda v: self._kept(v, hint), value)
             same = all(a is b for (_, a), (_, b) in zip(items(kept), items(value)))

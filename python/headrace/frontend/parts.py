@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..trees import assembled, has_parts, items
-from . import growing
+from . import fields, growing
 from .errors import Rebound
 from .sizes import is_size
 from .statements import RESULT
@@ -61,24 +61,85 @@ class Parts:
         """Memory for each part."""
         if isinstance(value, (list, dict)) and whole_name(name) not in self._held:
             raise Rebound(whole_name(name), type(value).__name__)
-        made = []
+        made, alone = [], self._is_alone(name, value)
         for k, (key, part) in enumerate(items(value)):
             if has_parts(part) or isinstance(part, Value) or is_number(part) or is_size(part):
                 inner = f"{k} {name}"
                 part = self._variables[inner] = self._own(inner, self._as_noted(inner, part))
             made.append((key, part))
-        self.scope.names[name] = own = self._carried(assembled(type(value), made))
+        self.scope.names[name] = own = self._carried(name, assembled(type(value), made), alone)
         return own
 
-    def _carried(self, made: Any) -> Any:
-        """What a name stands for while control flow binds it: a new object each time, so what is changed of it would be lost."""
+    def _carried(self, name: str, made: Any, alone: bool) -> Any:
+        """What a name stands for while control flow binds it: a new object each time, so what is changed of it would be lost for others. `alone`:
+        there are none."""
         self.emitter.carried[id(made)] = made
+        self.emitter.loops_of[id(made)] = len(self.emitter.around)
+        for k, (key, part) in enumerate(items(made) if alone else []):
+            if f"{k} {name}" in self._variables:
+                self.emitter.fields[id(made), key] = (self, f"{k} {name}")
         return growing.noted(self.emitter, made)
+
+    def _note_shared(self, value: Any) -> None:
+        """Two names have this object, and each its own memory for the parts: nothing of it may change from here on."""
+        e = self.emitter
+        e.shared_objects[id(value)] = value
+        names = {(id(scope), n) for scope in e.open_scopes for n, v in scope.names.items() if v is value}
+        e.shared_names |= names
+        if names & e.changed_names:  # before that in the loop, and after it in the next iteration
+            raise fields.bound_anew(value)
+
+    def note_changed(self, name: str, owner: Any) -> None:
+        """A part of what `name` stands for is bound."""
+        e, key = self.emitter, (id(self.scope), whole_name(name))
+        if len(e.around) > e.loops_of[id(owner)]:
+            e.changed_names.add(key)
+        if id(owner) in e.shared_objects or key in e.changed_names & e.shared_names:
+            raise fields.bound_anew(owner)
+
+    def _leave(self, name: str, own: Any) -> None:
+        """Before a name gets another object: for others that have this one it holds what it held."""
+        others = not isinstance(own, tuple) and any(_holds(v, own) for scope in self.emitter.open_scopes for n, v in scope.names.items()
+                                                    if scope is not self.scope or whole_name(n) != name)
+        for k, (key, part) in enumerate(items(own)):
+            self.emitter.fields.pop((id(own), key), None)
+            if others and isinstance(part, Value) and not part.ndim and f"{k} {name}" in self._variables:
+                fields.put(own, key, self.emitter.materialize(part))
+        if others:
+            growing.noted(self.emitter, own)
+
+    def _is_alone(self, name: str, value: Any) -> bool:
+        """Whether no other name has it, so that its parts may be bound anew where they are."""
+        if isinstance(value, tuple) or id(value) in self.emitter.shared_objects or any(has_parts(part) for _, part in items(value)):
+            return False
+        return not any(_holds(v, value) for scope in self.emitter.open_scopes for n, v in scope.names.items() if scope is not self.scope or whole_name(n) != name)
+
+    def _exchanged(self, value: Any, memory: set[str]) -> Any:
+        """An object as it is now, for another name: one of which others know stays so."""
+        now = self._read_now(value, memory)
+        known = sum(_holds(v, value) for scope in self.emitter.open_scopes for n, v in scope.names.items() if whole_name(n) == n)
+        if known > 1 or not any((id(value), key) in self.emitter.fields for key, _ in items(value)):
+            self.emitter.shared_objects[id(now)] = now
+        return now
+
+    def let_go(self, name: str) -> None:
+        """After the block in which it had memory: its object is one like others, if no other name has it."""
+        own = self.scope.names.get(name)
+        if not has_parts(own) or self.emitter.carried.get(id(own)) is not own:
+            return
+        kept = [self.emitter.fields.pop((id(own), key), None) for key, _ in items(own)]
+        if any(kept):
+            del self.emitter.carried[id(own)]
+            self.emitter.collections[id(own)] = (*self.emitter.collections[id(own)][:2], self.emitter.block_number)
 
     def bind_parts(self, name: str, own: Any, value: Any) -> None:
         """The parts of `value` into the memory that those of `name` have. All are read before the first is written."""
         if not same_parts(own, value):
             raise self.other_kind(name, own, value)
+        alone = self._is_alone(name, value)
+        if not alone and not isinstance(value, tuple):
+            self._note_shared(value)
+        self._leave(name, own)
         memory, theirs = {a.root for a in arrays_of(own)}, dict(items(value))
         parts = [self._read_now(theirs[key], memory) if len(theirs) > 1 else theirs[key] for key, _ in items(own)]
         made = []
@@ -90,7 +151,7 @@ class Parts:
             elif part is not mine and not (type(part) is type(mine) and part == mine):
                 raise NotImplementedError(f"a part of {whole_name(name)} is a {type(part).__name__}, which control flow can't change")
             made.append((key, mine))
-        self.scope.names[name] = self._carried(assembled(type(own), made))
+        self.scope.names[name] = self._carried(name, assembled(type(own), made), alone)
 
     def other_kind(self, name: str, before: Any, now: Any) -> Exception:
         if whole_name(name) == RESULT:
@@ -107,6 +168,10 @@ class Parts:
         if self.is_callers(v):
             self.note_callers("its part", now)
         return now
+
+
+def _holds(value: Any, it: Any) -> bool:
+    return value is it or has_parts(value) and any(_holds(part, it) for _, part in items(value))
 
 
 def arrays_of(value: Any) -> list[Array]:

@@ -108,7 +108,9 @@ class Sharing:
         value = _memory(value)
         if not isinstance(value, Array) or not value.ndim:
             return
-        if others := self._names_of(value) - {name}:
+        whole = self.scope.names.get(whole_name(name))
+        own_part = has_parts(whole) and [a.root for a in _arrays(whole)].count(value.root) == 1  # what the name had until now
+        if others := self._names_of(value) - {name, whole_name(name) if own_part else name}:
             self._note(name, others, own.root, value.root)
         for s in [s for s in self.emitter.sharing if value.root in s.roots and own.root not in s.roots and not s.apart]:  # it is a copy itself
             others = (s.others | {s.name}) - {name} if s.scope is self.scope else set()
