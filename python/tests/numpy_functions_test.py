@@ -164,6 +164,24 @@ class Functions(Case):
         self.same(changes, RNG.normal(size=(4, 4)), RNG.normal(size=4), np.array([2, 3, 2]), backend="interpreter")
         self.same(subtracts, np.array([1, 2, 0], np.uint8), np.array([0, 0, 2]), backend="interpreter")
 
+    def test_results_in_arrays_that_are_there(self):
+        def writes(x, a):
+            y, z, w, m = np.empty_like(x), np.zeros((3, 3)), np.zeros(6), np.empty(3)
+            np.clip(x, -0.5, 0.5, out=y)
+            np.cumsum(x, out=x)
+            np.dot(a, a, out=z)
+            np.concatenate((x, y), out=w)
+            r = np.clip(a, 0, 1, out=a)
+            np.take(w, [0, 2, 4], out=m)
+            np.einsum("ij,j->i", a, x, out=y)
+            np.median(a, axis=0, out=m)
+            np.cumprod(a, axis=1, out=a)
+            x.clip(0, 1, out=x)
+            np.round(y, 1, out=y)
+            return y, z, w, m, r * 1
+
+        self.same(writes, np.array([0.3, -2.0, 0.7]), np.arange(9.0).reshape(3, 3) * 0.3 - 1, backend="interpreter")
+
     def test_on_the_cpu(self):
         some = "|".join(cases(SMOOTH)[::9] + cases(OTHER)[::9])
         self.functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(cases(some))})

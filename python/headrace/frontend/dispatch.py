@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import inspect
 import sys
 import types
 
@@ -15,7 +16,7 @@ from ..trees import assembled, has_parts, is_record, items
 from .calling import BY_KEY, CALLING
 from .constructs import check_place
 from .errors import NoArray, Refused
-from .functions import FUNCTIONS, Method, ufunc_method
+from .functions import FUNCTIONS, Method, stored, ufunc_method
 from .generators import is_generator
 from .impure import check_pure
 from .objects import BUILTINS, BY_NAME, Objects, of_user
@@ -158,6 +159,9 @@ class Dispatch(Objects):
         return functools.reduce(lambda a, b: self.call(each, [a, b], {}), self.several(over[0]), *over[1:])
 
     def _handled(self, handler, args: list, named: dict, name: str):
+        if named.get("out") is not None and not _takes_out(handler):
+            result = self._handled(handler, args, {k: v for k, v in named.items() if k != "out"}, name)
+            return stored(self.emitter, named["out"], result)
         try:
             return handler(self.emitter, *args, **named)
         except TypeError as error:  # a call that does not fit: of the function, not of what stands for it here
@@ -249,6 +253,11 @@ def _in_programs(function):
         return getattr(function, "__headrace_function__", function)
     of, inner = getattr(function, "__headrace_inside__", (None, None))
     return inner if of is function else function
+
+
+def _takes_out(handler) -> bool:
+    parameters = inspect.signature(getattr(handler, "handler", handler)).parameters
+    return "out" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def _of_library(function) -> bool:

@@ -209,7 +209,7 @@ def _reduction(name):
         if where is not None and name in ("mean", "var", "std"):
             made = arrays.moment_where(e, name, a, axis, keepdims, ddof, where)
             made = made if dtype is None else elementwise.cast(e, made, dtype)
-            return made if out is None else _stored(e, out, made)
+            return made if out is None else stored(e, out, made)
         if where is not None:
             if name not in _OUTSIDE and (initial is None or name not in _JOINED):
                 raise NotImplementedError(f"np.{name} with where=, which has no value where nothing is chosen"
@@ -220,13 +220,13 @@ def _reduction(name):
         made = arrays.reduction(e, name, a, axis, dtype, keepdims, ddof)
         if initial is not None:
             made = elementwise.apply(e, _JOINED[name], made, elementwise.cast(e, initial, made.dtype))
-        return made if out is None else _stored(e, out, made)
+        return made if out is None else stored(e, out, made)
 
     handler.handler = reduced
     return handler
 
 
-def _stored(e: Emitter, out, result) -> Array:
+def stored(e: Emitter, out, result) -> Array:
     """out=: the array that holds the result."""
     out = out.place() if isinstance(out, Value) else out
     if not isinstance(out, Array):
@@ -308,7 +308,7 @@ def _ufunc(name):
         if where is not None and out is None:
             raise Refused(f"np.{name} with where= and without out=, which has no value where nothing is chosen", "give out=, or use np.where")
         if out is not None:
-            return _stored(e, out, result if where is None else elementwise.where(where, result, out))
+            return stored(e, out, result if where is None else elementwise.where(where, result, out))
         return result
     return handler
 
