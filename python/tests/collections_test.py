@@ -220,6 +220,18 @@ def shows(x):
     return x
 
 
+def asks(x):
+    return x * float(input("how much? "))
+
+
+def reads_a_file(x):
+    return x * len(open("numbers.txt").read())
+
+
+def as_a_text(x):
+    return "%.3f" % x[0]
+
+
 def takes_the_next(x):
     return next(v for v in x)
 
@@ -274,6 +286,9 @@ class Collections(Case):
                 (grows_while, "a list that is changed in a branch or loop of the program", "xs.append(x[i])"),
                 (has_defaults, "a defaultdict has no place in a program\n", "hint: use a dict, and d.get(key, 0)"),
                 (shows, "print of what the program computes has no place in a program\n", "hint: return the values, and print them around the call"),
+                (asks, "input has no place in a program\n", "hint: call it outside of the program"),
+                (reads_a_file, "open has no place in a program\n", "hint: read the file outside of the program"),
+                (as_a_text, "a string with what the program computes\n", "hint: return the values"),
                 (takes_the_next, "next has no place in a program\n", "hint: write a loop over the generator"),
                 (never_ends, "a loop that never ends", "while True:"),
                 (has_a_key_of_data, "an item of a dict whose key the program computes", "d[x[0]] = x")):

@@ -100,6 +100,8 @@ def python_zip(e, *items):
 
 @handles(builtins.len)
 def python_len(e, a):
+    if isinstance(a, Value) and not a.ndim:
+        raise TypeError(f"len() of a number of type {a.dtype}")
     return a.shape[0] if isinstance(a, Value) else len(a)
 
 

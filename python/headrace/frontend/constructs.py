@@ -31,6 +31,10 @@ _STATEMENTS = {
 _CALLS: dict[Any, tuple[str, str]] = {
     collections.defaultdict: ("a defaultdict", "use a dict, and d.get(key, 0)"),
     collections.deque: ("a deque", "use a list, or an array and np.roll"),
+    builtins.input: ("input", "call it outside of the program, and pass what it gives as an argument"),
+    builtins.open: ("open", "read the file outside of the program, and pass what is in it as an argument"),
+    builtins.eval: ("eval", "write the expression"),
+    builtins.exec: ("exec", "write the statements"),
 }
 _CALLS_WITH_DATA: dict[Any, tuple[str, str]] = {
     builtins.print: ("print of what the program computes", "return the values, and print them around the call"),

@@ -157,6 +157,8 @@ class Evaluator(Dispatch):
             a, b = (creation.array(self.emitter, x) if isinstance(x, (tuple, list)) and x else x for x in (a, b))
         if isinstance(a, str) and isinstance(b, Size):
             raise NeedsNumbers([b], "a string with a number that a loop changes")
+        if isinstance(a, str) and name == "remainder" and self._runtime([b]):
+            raise Refused("a string with what the program computes", "return the values")
         if isinstance(a, (tuple, list, str)) or isinstance(b, (tuple, list, str)):
             return elementwise.PYTHON[name](a, b)
         return elementwise.apply(self.emitter, name, a, b)
