@@ -232,6 +232,17 @@ def as_a_text(x):
     return "%.3f" % x[0]
 
 
+class Slots:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x
+
+
+def with_slots(x):
+    return Slots(x).x
+
+
 def takes_the_next(x):
     return next(v for v in x)
 
@@ -289,6 +300,7 @@ class Collections(Case):
                 (asks, "input has no place in a program\n", "hint: call it outside of the program"),
                 (reads_a_file, "open has no place in a program\n", "hint: read the file outside of the program"),
                 (as_a_text, "a string with what the program computes\n", "hint: return the values"),
+                (with_slots, "Slots has __slots__, and programs make objects that have a __dict__\n", "hint: leave __slots__ out"),
                 (takes_the_next, "next has no place in a program\n", "hint: write a loop over the generator"),
                 (never_ends, "a loop that never ends", "while True:"),
                 (has_a_key_of_data, "an item of a dict whose key the program computes", "d[x[0]] = x")):

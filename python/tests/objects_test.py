@@ -287,17 +287,6 @@ def that_are_none(x):
     return s.total
 
 
-class Slots:
-    __slots__ = ("x",)
-
-    def __init__(self, x):
-        self.x = x
-
-
-def with_slots(x):
-    return Slots(x).x
-
-
 class Draws:
     """Of numbers that are known, all of them."""
 
@@ -493,7 +482,6 @@ class Objects(Case):
         for f, kind, what, *more in ((kept_elsewhere, headrace.UnsupportedError, "one of them is changed in place", "s.x = new"),
                                      (without_a_value, headrace.UnsupportedError, "Sum.last, which has no value before this block", "hint: give last a value where"),
                                      (that_are_none, headrace.UnsupportedError, "Sum.total is None before this block, and bound in it", "s.total = x[k]"),
-                                     (with_slots, headrace.UnsupportedError, "Slots has __slots__, and programs make objects that have a __dict__", "hint: leave __slots__ out"),
                                      (becomes_a_list, headrace.UnsupportedError, "Sum's total is a list here, and a number or array before", "s.total = [x[k]]"),
                                      (by_a_method_of_one_outside, headrace.UnsupportedError, "count changes calls of a Outside that was made outside", "hint: make it in the program"),
                                      (chosen_by_data, headrace.UnsupportedError, "a Sum that a branch or loop made or chose has a change after it", "best.total = x[1]", "hint: make the change there"),
