@@ -46,6 +46,6 @@ void ArenaDelete(void* memory, int64_t bytes) {
 
 extern "C" const hr_runtime_api* hr_runtime(void) {
   using namespace headrace::runtime;
-  static const hr_runtime_api kApi = {sizeof(hr_runtime_api), ParallelFor, MaxThreads, ArenaNew, ArenaDelete};
+  static const hr_runtime_api kApi = {sizeof(hr_runtime_api), ParallelFor, MaxThreads, ArenaNew, ArenaDelete, GuardedCall};
   return &kApi;
 }

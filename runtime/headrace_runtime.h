@@ -30,6 +30,7 @@ typedef struct hr_runtime_api {
   int32_t (*max_threads)(void);      /* HEADRACE_NUM_THREADS, else OMP_NUM_THREADS, else the machine's */
   void* (*arena_new)(int64_t bytes); /* 64-byte aligned, not zeroed, huge pages when large; NULL = can't be had */
   void (*arena_delete)(void* memory, int64_t bytes);
+  int32_t (*call)(hr_function fn, hr_call* c); /* fn(c); what it throws is told to c->fail */
 } hr_runtime_api;
 HEADRACE_EXPORT const hr_runtime_api* hr_runtime(void); /* libheadrace_runtime.so */
 

@@ -8,5 +8,6 @@ int32_t MaxThreads();
 void ParallelFor(int64_t chunks, hr_chunk_fn fn, void* ctx, int32_t threads);
 void* ArenaNew(int64_t bytes);
 void ArenaDelete(void* memory, int64_t bytes);
+int32_t GuardedCall(hr_function fn, hr_call* c);
 
 }  // namespace headrace::runtime

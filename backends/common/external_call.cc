@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <mutex>
 
 namespace headrace {
@@ -250,7 +251,14 @@ Status CallExternal(const ExternalFunction& f, const Attributes& attributes, voi
   static std::mutex serial;  // functions that are not thread-safe may share anything: one at a time of all of them
   std::unique_lock<std::mutex> lock(serial, std::defer_lock);
   if (!f.thread_safe) lock.lock();
-  const int32_t rc = reinterpret_cast<hr_function>(f.address)(&call);
+  int32_t rc = 1;
+  try {
+    rc = reinterpret_cast<hr_function>(f.address)(&call);
+  } catch (const std::exception& e) {
+    c.error = e.what();
+  } catch (...) {
+    c.error = "unknown exception";
+  }
   if (rc != 0 && c.cancelled) return InterruptedError();
   if (!scratch.Whole())
     return WithNode(InvalidError("E0679", "external function " + f.name + " wrote beyond the " + std::to_string(scratch_bytes) +

@@ -20,7 +20,24 @@ extern "C" HEADRACE_EXPORT int32_t bad_overrun(hr_call* call) {
   return bad_copy(call);
 }
 
+extern "C" HEADRACE_EXPORT int32_t bad_throw(hr_call*) { throw std::runtime_error("no kernel today"); }
+extern "C" HEADRACE_EXPORT int32_t bad_throw_number(hr_call*) { throw 7; }
+extern "C" HEADRACE_EXPORT int32_t bad_nothing(hr_call*) { return 0; }
+extern "C" HEADRACE_EXPORT int32_t bad_type(hr_call* call) {
+  const int64_t four = 4;
+  return call->allocate(call, 0, HR_I64, 1, &four);
+}
+extern "C" HEADRACE_EXPORT int32_t bad_rank(hr_call* call) {
+  const int64_t shape[] = {2, 3};
+  return call->allocate(call, 0, HR_F32, 2, shape);
+}
+extern "C" HEADRACE_EXPORT int32_t bad_size(hr_call* call) {
+  const int64_t less = -5;
+  return call->allocate(call, 0, HR_F32, 1, &less);
+}
+
 HEADRACE_PLUGIN("bad_kernels", "1.0") {
+  for (const char* name : {"bad_throw", "bad_throw_number", "bad_nothing", "bad_type", "bad_rank", "bad_size"}) r.external(name, name);
   Contract overrun;
   overrun.scratch = [](const Node&) { return "32"; };
   r.external("bad_overrun", "bad_overrun", overrun);

@@ -189,6 +189,18 @@ class Vendor(unittest.TestCase):
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(text, done.stderr)
 
+    def test_what_functions_throw_or_make_of_another_kind_is_an_error(self):
+        plugin = self.build(BAD, "bad.so", COMPILERS[0])
+        for name, text in (("throw", "E0654]: external function bad_throw failed: no kernel today"),
+                           ("throw_number", "E0654]: external function bad_throw_number failed: unknown exception"),
+                           ("nothing", "external function bad_nothing"), ("type", "external function bad_type"),
+                           ("rank", "external function bad_rank"), ("size", "E0654]: external function bad_size failed")):  # fmt: skip
+            path = self.write(name + ".sdfg", f"sdfg f(X: f32[6], Y: f32[1]) {{\n  transient U: f32[k]\n  call.bad_{name}(X = X) -> (Y = U) defines (k)\n  Y[0] = k\n}}\n")
+            for backend in ("cpu", "interpreter"):
+                done = subprocess.run([DRIVER, "--plugin", plugin, "run", path, "--backend", backend], capture_output=True, text=True, cwd=self.folder)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(text, done.stderr)
+
     def test_plugins_of_older_interfaces_load_and_run(self):
         path = self.write("neg.sdfg", "sdfg f(X: f32[2, 2], Y: f32[2, 2]) { onnx.Neg(X = X) -> (Y = Y) }\n")
         np.save(self.folder + "/two.npy", np.array([[1, -2], [3, -4]], np.float32))

@@ -419,11 +419,24 @@ struct hr_call_host {
   const char* name; /* of the function */
   hr_box made[16];
 };
+static HR_COLD int32_t hr_sink_refuse(hr_call* c, int32_t o, const char* what) {
+  char text[200];
+  __builtin_snprintf(text, sizeof text, "output %d %s", (int)o, what);
+  c->fail(c, text);
+  return 1;
+}
 static HR_UNUSED int32_t hr_sink_allocate(hr_call* c, int32_t o, int32_t dtype, int32_t rank, const int64_t* shape) {
   hr_call_host* h = (hr_call_host*)c->host;
+  if (o < 0 || o >= c->n_outputs) return hr_sink_refuse(c, o, "does not exist");
   hr_sink* s = h->sinks + o;
   hr_value* v = c->outputs + o;
-  if (o < 0 || o >= c->n_outputs || rank < 0 || rank > 16) return 1;
+  if (rank < 0 || rank > 16) return hr_sink_refuse(c, o, "can't have so many dimensions");
+  for (int32_t d = 0; d < rank; ++d)
+    if (shape[d] < 0) return hr_sink_refuse(c, o, "can't have a negative size");
+  if (!s->handle && v->kind == HR_TENSOR) {
+    if (dtype != v->dtype) return hr_sink_refuse(c, o, "got another type than it has");
+    if (rank != v->rank) return hr_sink_refuse(c, o, "got another number of dimensions than it has");
+  }
   if (s->run_output >= 0 && v->kind != HR_ABSENT && (s->slot == nullptr && s->handle == nullptr)) {
     if (h->x->run->allocate(h->x->run, s->run_output, dtype, rank, shape)) return 1;
     *v = h->x->run->outputs[s->run_output];
@@ -439,7 +452,12 @@ static HR_UNUSED int32_t hr_sink_allocate(hr_call* c, int32_t o, int32_t dtype, 
     *v = hr_tensor(dtype, rank, dims, data);
     return 0;
   }
-  if (!s->slot || hr_resize(h->x, s->slot, count, hr_width(dtype), "an external function's output")) return 1;
+  if (!s->slot) { /* its memory is there */
+    for (int32_t d = 0; d < rank && v->shape; ++d)
+      if (shape[d] != v->shape[d]) return hr_sink_refuse(c, o, "got another shape than it has");
+    return v->kind != HR_TENSOR;
+  }
+  if (hr_resize(h->x, s->slot, count, hr_width(dtype), "an external function's output")) return 1;
   *v = hr_tensor(dtype, rank, s->shape, s->slot->data);
   return 0;
 }
@@ -470,7 +488,7 @@ static HR_UNUSED int32_t hr_sink_append(hr_call* c, int32_t o, const hr_value* i
 static HR_UNUSED void hr_sink_fail(hr_call* c, const char* message) {
   hr_call_host* h = (hr_call_host*)c->host;
   char text[1000];
-  __builtin_snprintf(text, sizeof text, "E0654 external function %s failed: %s", h->name, message);
+  __builtin_snprintf(text, sizeof text, "E0654 external function %s failed: %s", h->name, message ? message : "no reason given");
   hr_fail(h->x, HR_FAILED, text);
 }
 
@@ -520,10 +538,14 @@ static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const char* name, 
     }
   }
   const hr_float_mode ours = hr_float_mode_swap(x->found);
-  const int32_t failed = b->function(&c);
+  const hr_runtime_api* runtime = x->program->runtime;
+  const bool guards = runtime->struct_size >= __builtin_offsetof(hr_runtime_api, call) + sizeof runtime->call;
+  const int32_t failed = guards ? runtime->call(b->function, &c) : b->function(&c);
   hr_float_mode_be(ours); /* whatever it left */
   if (more && more->scratch && !hr_canary_lives(more)) hr_wrote_beyond(x, name, c.scratch_bytes);
   if (failed && !x->stop) hr_sink_fail(&c, "it did not say why");
+  for (int i = 0; i < n_out && !x->stop; ++i)
+    if (!sinks[i].handle && out[i].kind == HR_TENSOR && out[i].rank && !out[i].shape) hr_sink_refuse(&c, i, "was not made");
   for (int i = 0; i < n_out; ++i) {
     if (!sinks[i].handle) {
       hr_free_box(&host.made[i]);
