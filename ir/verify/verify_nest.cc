@@ -201,6 +201,9 @@ class Nest {
     std::vector<Expr> index = u.index;
     const std::vector<Range> ranges = Reached(u.maps, &index);
     if (WithinBounds(ranges, index, shape, s_.assumptions) != Truth::kNo) return;
+    const auto none = [&](const Expr& extent) { return ProveLe(extent, Expr(0), s_.assumptions) == Truth::kYes; };
+    const auto some = [&](const Range& r) { return ProveLe(r.begin + Expr(1), r.end, s_.assumptions) == Truth::kYes; };
+    if (std::any_of(shape.begin(), shape.end(), none) && !std::all_of(ranges.begin(), ranges.end(), some)) return;  // nothing of nothing
     for (size_t i = 0; i < u.index.size(); ++i) {
       if (WithinBounds(ranges, {index[i]}, {shape[i]}, s_.assumptions) != Truth::kNo) continue;
       std::string place = "'" + u.container.str() + "'" + (u.flat ? ".flat" : " dimension " + std::to_string(i));

@@ -149,6 +149,11 @@ TEST(Verify, WhatIsReadOutsideNeedsNoWriter) {
   ExpectError("sdfg f(X: f32[M], Y: f32) { transient T: f32[M]\n T[M - 1] = X[M - 1] + (T[M - 1] ?? 0)\n Y = T[M - 1] }", "read before it is written");
 }
 
+TEST(Verify, NothingOfNothingIsRead) {
+  ExpectValid("sdfg f(X: f32[0], k: i64, Y: f32[3]) { let n = min(k, 3)\n map i in 0:3 { Y[i] = 0 }\n map i in 0:n { Y[i] = X[i] } }");
+  ExpectError("sdfg f(X: f32[0], Y: f32[3]) { map i in 0:3 { Y[i] = X[i] } }", "outside its bounds");
+}
+
 TEST(Verify, ConstantsAndRegisters) {
   ExpectError("sdfg f(Y: f32) { transient r: f32 @register; state { r = 1; Y = r } }",
               "register container 'r' is used outside of a map");
