@@ -371,6 +371,11 @@ class Expander {
       const bool written = way != ways.end() && (way->second == Direction::kOut || way->second == Direction::kInOut);
       if (outputs.count(a.container) && !written && !IsEmpty(actual))
         return wrong("does not write " + port, "", "");
+      for (size_t d = 0; d < formal.shape.size(); ++d)
+        if (const auto has = AsInt(formal.shape[d]), wants = AsInt(actual.shape[d]); has && wants && *has != *wants)
+          return wrong("has " + port + " of another size", ToString(formal.shape[d]), ToString(actual.shape[d]));
+      const auto gives = [&](const Port& p) { return p.container == a.container; };
+      if (written && std::none_of(l.outputs.begin(), l.outputs.end(), gives)) return wrong("writes " + port + ", which the node only reads", "", "");
     }
     return {};
   }

@@ -260,6 +260,8 @@ sdfg main(D: f32[{shape}]) {{
                 ("sdfg g(X: f64[4], Y: f32[4]) { map i in 0:4 { Y[i] = f32(X[i]) } }", "its expansion has 'X' of another type"),
                 ("sdfg g(X: f32[4], Y: f32[2, 2]) { map i in 0:2, j in 0:2 { Y[i, j] = X[2 * i + j] } }", "its expansion has 'Y' of another rank"),
                 ("sdfg g(X: f32[4], Y: f32[4]) { }", "its expansion does not write 'Y'"),
+                ("sdfg g(X: f32[3], Y: f32[3]) { Y[i] = X[i] }", "its expansion has 'X' of another size"),
+                ("sdfg g(inout X: f32[4], Y: f32[4]) { X[i] *= 2; Y[i] = X[i] }", "its expansion writes 'X', which the node only reads"),
                 ("sdfg g(X: f32[4]) { }", "its expansion does not write 'Y'"),
                 ("sdfg g(X: f32[4], Z: f32[4]) { map i in 0:4 { Z[i] = X[i] } }", "its expansion has a parameter that is no port of the node"),
                 ("sdfg g(X: f32[4], Y: f32[4]) { bad.Twice(X = X) -> (Y = Y) }", "the expansion of bad.Twice does not end"))):
