@@ -164,9 +164,11 @@ bool Machine::Stop(double share) {
   return stopped_ || Clock::now() - m_.start >= share * (m_.until - m_.start);
 }
 
-void Machine::Finish() {
+bool Machine::Finish() {
   stopped_ = true;
+  const bool told = m_.interrupted();
   m_.goes_on();
+  return told;
 }
 
 }  // namespace headrace::tune

@@ -29,7 +29,7 @@ class Machine : public Workbench {
   Result<std::string> Schedule(const std::string& key, const Plan::Numbers& numbers) override;
   Result<Trial> Try(const Plan& plan, int times) override;
   bool Stop(double share) override;
-  void Finish() override;
+  bool Finish() override;
 
  private:
   // A program with clocks.

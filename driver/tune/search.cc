@@ -60,7 +60,17 @@ class Searcher {
   Result<Found> Run(const Plan& start, const std::vector<Choice>& choices) {
     HR_RETURN_IF_ERROR(UntilStopped(ChooseWhole(WithoutKernels(start), choices)));
     HR_RETURN_IF_ERROR(UntilStopped(TuneKernels(start)));
-    bench_.Finish();
+    const bool told = bench_.Finish();
+    Result<Found> found = Best(start);
+    if (found.ok() || told || found.status().kind() != ErrorKind::kInterrupted) return found;
+    bench_.Finish();  // the first Ctrl-C ends the search, also where that has just ended by itself
+    compared_.clear();
+    return Best(start);
+  }
+
+ private:
+  // What was found, measured once more.
+  Result<Found> Best(const Plan& start) {
     Plan best = whole_;
     HR_ASSIGN_OR_RETURN(best.kernels, Confirmed());
     HR_RETURN_IF_ERROR(bench_.SetReference({}));
@@ -73,7 +83,6 @@ class Searcher {
     return std::move(out_);
   }
 
- private:
   void Tell(const std::string& now) const {
     double saved = 0;
     for (const Tuned& t : kernels_) saved += t.seconds * (1 - t.ratio);

@@ -38,8 +38,8 @@ class Workbench {
   virtual Result<Trial> Try(const Plan& plan, int times) = 0;
   // Whether to end: this share of the time is up, or the user has seen enough.
   virtual bool Stop(double share = 1) = 0;
-  // The search has ended, and measures what it found once more: what made it stop does not stop that.
-  virtual void Finish() = 0;
+  // The search has ended, and measures what it found once more: what made it stop does not stop that. Whether the user did.
+  virtual bool Finish() = 0;
 };
 
 // Plans that choose something for the whole program, to be tried first, each on top of what was good before.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace headrace::tune {
 namespace {
 
@@ -17,6 +19,7 @@ class Imagined : public Workbench {
   std::string failing, wrong;  // numbers with which nothing compiles, or values differ
   int trials = 0, scheduled = 0;
   bool finished = false;
+  int interrupts = 0, late_interrupts = 0;  // now; of what is measured after the search
   Plan reference;
 
   Status SetReference(const Plan& plan) override {
@@ -38,6 +41,8 @@ class Imagined : public Workbench {
   }
   Result<Trial> Try(const Plan& plan, int) override {
     ++trials;
+    if (finished && late_interrupts > 0 && --late_interrupts >= 0) interrupts = 1;
+    if (interrupts > 0) return InterruptedError();
     if (!failing.empty() && Print(plan).find(failing) != std::string::npos) return InvalidError("E0000", "it does not compile");
     if (!wrong.empty() && Print(plan).find(wrong) != std::string::npos) {
       Diagnostic d;
@@ -54,7 +59,7 @@ class Imagined : public Workbench {
     return t;
   }
   bool Stop(double share) override { return finished || trials >= share * most_trials; }
-  void Finish() override { finished = true; }
+  bool Finish() override { return finished = true, std::exchange(interrupts, 0) > 0; }
 
  private:
   double Seconds(const std::string& key, const Plan& plan) const {
@@ -84,6 +89,20 @@ TEST(Search, KernelsHaveTheirNumbers) {
             "kernel conv: tile-rows 6, block-depth 256  # the conv\n"
             "kernel pool: window-rows 4  # the pool\n");
   EXPECT_LT(m.trials, 20);  // values that change no schedule are not tried, and kernels are tried at once
+}
+
+// A Ctrl-C that comes when the search has just ended by itself ends no more than that; a second one ends all.
+TEST(Search, InterruptedAtTheEnd) {
+  Imagined m;
+  m.factors[{"pool", "window-rows"}] = {{4, 0.5}};
+  m.late_interrupts = 1;
+  EXPECT_EQ(PlanOf(m), "kernel pool: window-rows 4  # the pool\n");
+  Imagined twice;
+  twice.factors = m.factors;
+  twice.late_interrupts = 2;
+  const Result<Found> found = Search(twice, {}, {}, [](const std::string&, double) {});
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.status().kind(), ErrorKind::kInterrupted);
 }
 
 TEST(Search, NothingIsFaster) {
