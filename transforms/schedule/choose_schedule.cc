@@ -157,10 +157,7 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
 
 // Y[o] = a ; map k { Y[o] += v }: a sum that starts at `a`. Its lanes lie along o where that walks memory.
 std::optional<Scheduler::Statements> Scheduler::InitialisedSum(const Nest& n, bool share) {
-  const Sdfg before = *s_;  // what was changed on the way to finding that it is none
-  auto sum = TryInitialisedSum(n, share);
-  if (!sum) *s_ = before;
-  return sum;
+  return Try([&] { return TryInitialisedSum(n, share); });
 }
 
 std::optional<Scheduler::Statements> Scheduler::TryInitialisedSum(const Nest& n, bool share) {

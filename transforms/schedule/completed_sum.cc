@@ -13,10 +13,7 @@
 namespace headrace::schedule {
 
 std::optional<Scheduler::Statements> Scheduler::CompletedSum(const Nest& n) {
-  const Sdfg before = *s_;  // what was changed on the way to finding that it is none
-  auto sum = TryCompletedSum(n);
-  if (!sum) *s_ = before;
-  return sum;
+  return Try([&] { return TryCompletedSum(n); });
 }
 
 // What is done before each term fills its registers, or elements that nothing around the sum touches, from what nothing there writes.

@@ -25,11 +25,7 @@ void UsedBy(const Sdfg& s, const std::vector<NodeId>& body, std::unordered_set<N
 
 std::optional<Scheduler::Statements> Scheduler::Distributed(const Nest& n) {
   if (OfTasklets(n)) return std::nullopt;
-  const Sdfg before = *s_;
-  const auto homes = homes_;
-  auto out = TryDistributed(n);
-  if (!out) *s_ = before, homes_ = homes;
-  return out;
+  return Try([&] { return TryDistributed(n); });
 }
 
 // Consecutive tasklets are one piece, a map with all that it holds another.

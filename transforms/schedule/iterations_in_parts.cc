@@ -34,12 +34,7 @@ void ForEachTasklet(const Sdfg& s, const std::vector<NodeId>& body, const Fn& fn
 }  // namespace
 
 std::optional<Scheduler::Statements> Scheduler::IterationsInParts(const Nest& n) {
-  const Sdfg before = *s_;
-  const auto homes = homes_;
-  const auto collapsed = collapsed_;
-  auto out = TryIterationsInParts(n);
-  if (!out) *s_ = before, homes_ = homes, collapsed_ = collapsed;
-  return out;
+  return Try([&] { return TryIterationsInParts(n); });
 }
 
 // Known, and no longer than partial results may be; 0: it is.

@@ -48,6 +48,17 @@ class Scheduler {
     why_ = std::move(why);
     return std::nullopt;
   }
+  // What `attempt` gives; where that is nothing, all is as it was before.
+  template <typename Attempt>
+  std::optional<Statements> Try(const Attempt& attempt) {
+    const Sdfg before = *s_;
+    const auto homes = homes_;
+    const auto collapsed = collapsed_;
+    const auto accesses = accesses_;
+    auto out = attempt();
+    if (!out) *s_ = before, homes_ = homes, collapsed_ = collapsed, accesses_ = accesses;
+    return out;
+  }
   class PlainStatements;
   bool SumsSmallFloats(NodeId statement) const;
   void Finish(Statements body);

@@ -60,12 +60,7 @@ class RowCopy {
 
 std::optional<Scheduler::Statements> Scheduler::ShortRows(const Nest& n) {
   if (OfTasklets(n) || d_.block_threads > 1) return std::nullopt;
-  const Sdfg before = *s_;
-  const auto homes = homes_;
-  const auto collapsed = collapsed_;
-  auto out = TryShortRows(n);
-  if (!out) *s_ = before, homes_ = homes, collapsed_ = collapsed;
-  return out;
+  return Try([&] { return TryShortRows(n); });
 }
 
 // Tasklets, and maps of tasklets over few elements, all of which lanes can do, which ask for nothing, and have registers under their names.
