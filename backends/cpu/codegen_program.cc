@@ -279,6 +279,10 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   return w.text();
 }
 
+bool Has(const std::vector<std::string>& texts, const char* word) {
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& t) { return t.find(word) != std::string::npos; });
+}
+
 // Kernels and functions, cut into files by size alone: the cut does not depend on the machine.
 void AddFiles(const std::string& stem, const std::string& includes, const std::vector<std::string>& items, CodeKind kind,
               std::vector<SourceFile>* files) {
@@ -365,13 +369,15 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   std::map<CodeKind, std::vector<std::string>> texts;
   for (const auto& k : names.kernels) texts[k.kind].push_back(k.text);
   functions.push_back(entry);
-  bool half = false;
-  for (const auto* list : {&texts[CodeKind::kLanes], &texts[CodeKind::kLoops], &functions})
-    for (const std::string& text : *list) half |= text.find("f16") != std::string::npos;
-  const std::string first = half ? "#define HR_USES_F16\n" : "", headers = first + "#include \"headrace.h\"\n";
-  AddFiles("kernels", headers, texts[CodeKind::kLanes], CodeKind::kLanes, &out.files);
-  AddFiles("loops", headers, texts[CodeKind::kLoops], CodeKind::kLoops, &out.files);
-  AddFiles("program", first + "#include \"program.h\"\n", functions, CodeKind::kCalls, &out.files);
+  const auto& lanes = texts[CodeKind::kLanes];
+  const auto& loops = texts[CodeKind::kLoops];
+  const std::string half = Has(lanes, "f16") || Has(loops, "f16") || Has(functions, "f16") ? "#define HR_USES_F16\n" : "";
+  bool turns = false;
+  for (const char* name : {"hr_sin(", "hr_cos(", "hr_c64"}) turns |= Has(lanes, name) || Has(loops, name);
+  const std::string headers = half + (turns ? "#define HR_USES_SINE\n" : "") + "#include \"headrace.h\"\n";
+  AddFiles("kernels", headers, lanes, CodeKind::kLanes, &out.files);
+  AddFiles("loops", headers, loops, CodeKind::kLoops, &out.files);
+  AddFiles("program", half + "#include \"program.h\"\n", functions, CodeKind::kCalls, &out.files);
   return out;
 }
 

@@ -33,7 +33,7 @@ const Unary kUnary[] = {
     {"Floor", "Rounds down.", "Y = floor(X)", "X: f32[2, 3] in [-10, 10]; at 0, -0.5, 2"},
     {"Gelu", "Gaussian error linear unit, exact or by tanh.",
      "Y = approximate == \"tanh\" ? 0.5 * X * (1 + tanh(sqrt(2 / pi) * (X + 0.044715 * X * X * X)))\n"
-     "                          : 0.5 * X * (1 + erf(X / sqrt(2)))",
+     "                          : 0.5 * X * (1 + erf(X * sqrt(0.5)))",
      "X: f32[2, 3] in [-10, 10]; at 0, -100, 100; attr approximate = \"tanh\""
      " | X: f32[2, 3] in [-10, 10]; at 0, -100, 100"
      " | X: f32[3, 2]; attr approximate = \"none\""},

@@ -196,15 +196,9 @@ static inline float hr_exp_flushed(float a) {
   r = a < -87.3365402f ? 0.0f : r;
   return a <= 88.7228317f ? r : a + __builtin_inff();
 }
-/* log: mantissa in [2/3, 4/3), polynomial of degree 9 (after N. Juffa's logf). */
-static inline float hr_log(float a) {
-  const bool tiny = a < 1.17549435e-38f;
-  const float x = tiny ? a * 8388608.0f : a;
-  const uint32_t bits = hr_bits_f32(x);
-  const uint32_t e = (bits - 0x3f2aaaabu) & 0xff800000u;
-  const float m = hr_f32_bits(bits - e);
-  const float i = hr_fma((float)(int32_t)e, 1.19209290e-7f, tiny ? -23.0f : 0.0f);
-  const float f = m - 1.0f, s = f * f;
+/* log((1 + f) 2^i) for f in [-1/3, 1/3): polynomial of degree 9 (after N. Juffa's logf). */
+static inline float hr_log_near(float f, float i) {
+  const float s = f * f;
   float r = hr_fma(-0.130310059f, f, 0.140869141f), t = hr_fma(-0.121483073f, f, 0.139814854f);
   r = hr_fma(r, s, t);
   r = hr_fma(r, f, -0.166846126f);
@@ -213,29 +207,40 @@ static inline float hr_log(float a) {
   r = hr_fma(r, f, 0.333331972f);
   r = hr_fma(r, f, -0.5f);
   r = hr_fma(r, s, f);
-  r = hr_fma(i, 0.693147182f, r);
+  return hr_fma(i, 0.693147182f, r);
+}
+static inline float hr_log(float a) {
+  const bool tiny = a < 1.17549435e-38f;
+  const float x = tiny ? a * 8388608.0f : a;
+  const uint32_t bits = hr_bits_f32(x);
+  const uint32_t e = (bits - 0x3f2aaaabu) & 0xff800000u;
+  float r = hr_log_near(hr_f32_bits(bits - e) - 1.0f, hr_fma((float)(int32_t)e, 1.19209290e-7f, tiny ? -23.0f : 0.0f));
   r = a == __builtin_inff() ? a : r;
   r = a < 0 ? __builtin_nanf("") : r;
   r = a == 0 ? -__builtin_inff() : r;
   return a != a ? a : r;
 }
-static inline float hr_log1p(float a) { /* Kahan: the error of 1 + a divides out */
-  const float u = 1.0f + a, d = u - 1.0f;
-  const float r = hr_log(u) * (a / d);
-  return d == 0 ? a : a == __builtin_inff() || a == -1.0f ? hr_log(u) : r;
+/* log1p: 2^k and f with 1 + a = 2^k (1 + f), f exact but for its one rounding, and the polynomial of log (after N. Juffa's log1pf). */
+static inline float hr_log1p(float a) {
+  const uint32_t e = (hr_bits_f32(1.0f + a) - 0x3f2aaaabu) & 0xff800000u;
+  const float f = hr_f32_bits(hr_bits_f32(a) - e) + hr_fma(0.25f, hr_f32_bits(0x40800000u - e), -1.0f);
+  const float r = hr_log_near(f, (float)(int32_t)e * 1.19209290e-7f);
+  const float v = a < -1.0f ? __builtin_nanf("") : a == -1.0f ? -__builtin_inff() : r;
+  return a != 0 && a < __builtin_inff() ? v : a;
 }
+/* expm1: as exp, but of 2^n (1 + q) the 1 is taken off before it is rounded; of half of it, for 2^128 is infinite. */
 static inline float hr_expm1(float a) {
-  const float u = hr_exp(a), d = u - 1.0f;
-  float p = 2.75573192e-6f; /* Taylor near 0 */
-  p = hr_fma(p, a, 2.48015873e-5f);
-  p = hr_fma(p, a, 1.98412698e-4f);
-  p = hr_fma(p, a, 1.38888889e-3f);
-  p = hr_fma(p, a, 8.33333333e-3f);
-  p = hr_fma(p, a, 4.16666667e-2f);
-  p = hr_fma(p, a, 1.66666667e-1f);
-  p = hr_fma(p, a, 0.5f);
-  const float s = __builtin_copysignf(hr_fma(p * a, a, a), a);
-  return __builtin_fabsf(a) < 0.5f ? s : d;
+  const float x = a < -20.0f ? -20.0f : a, t = hr_fma(x, 1.44269504f, 12582912.0f), n = t - 12582912.0f;
+  float r = hr_fma(n, -0.693145752f, x);
+  r = hr_fma(n, -1.42860677e-6f, r);
+  float q = 1.3933650354165438e-03f;
+  q = hr_fma(q, r, 8.363180121710235e-03f);
+  q = hr_fma(q, r, 4.1666464914579496e-02f);
+  q = hr_fma(q, r, 1.666657697579496e-01f);
+  q = hr_fma(q, r, 5.000000013468379e-01f);
+  q = hr_fma(q * r, r, r);
+  const float half = hr_f32_bits((hr_bits_f32(t) << 23) + 0x3f000000u), v = 2.0f * hr_fma(half, q, half - 0.5f);
+  return a > 88.7228317f ? __builtin_inff() : __builtin_copysignf(v, a);
 }
 /* From 10 on tanh is 1: no exponential is large or small. NaN is not far. */
 static inline float hr_tanh(float a) {

@@ -34,16 +34,83 @@ static inline float hr_cosine(float r) {
   p = hr_fma(p, z, 4.166664568298827e-2f);
   return hr_fma(p * z, z, hr_fma(-0.5f, z, 1.0f));
 }
-static inline float hr_sin(float a) {
-  const hr_turn t = hr_quarter(a);
+static inline float hr_sin_of(hr_turn t) {
   const float v = t.quadrant & 1 ? hr_cosine(t.r) : hr_sine(t.r);
-  return a == 0 ? a : t.quadrant & 2 ? -v : v;
+  return t.quadrant & 2 ? -v : v;
 }
-static inline float hr_cos(float a) {
-  const hr_turn t = hr_quarter(a);
+static inline float hr_cos_of(hr_turn t) {
   const float v = t.quadrant & 1 ? hr_sine(t.r) : hr_cosine(t.r);
   return (t.quadrant + 1) & 2 ? -v : v;
 }
+static inline float hr_sin_far(float a) {
+  const float v = hr_sin_of(hr_quarter(a));
+  return a == 0 ? a : v;
+}
+static inline float hr_cos_far(float a) { return hr_cos_of(hr_quarter(a)); }
+/* Near 0 the argument modulo pi/2 needs no double (Cody and Waite). */
+#if defined(__AVX2__) && defined(__FMA__) && !defined(__clang__)
+static inline bool hr_is_near(float a) { return __builtin_fabsf(a) < 0x1p10f; }
+static inline hr_turn hr_quarter_near(float a) {
+  const float t = hr_fma(a, 0x1.45f306p-1f, 12582912.0f), n = t - 12582912.0f;
+  float r = hr_fma(n, -0x1.921fb6p+0f, a);
+  r = hr_fma(n, 0x1.777a5cp-25f, r);
+  r = hr_fma(n, 0x1.ee59dap-50f, r);
+  return {r, 0, (int32_t)hr_bits_f32(t)};
+}
+static inline float hr_sin_near(float a) {
+  const float v = hr_sin_of(hr_quarter_near(a));
+  return a == 0 ? a : v;
+}
+static inline float hr_cos_near(float a) { return hr_cos_of(hr_quarter_near(a)); }
+static inline float hr_sin_one(float a) { return hr_is_near(a) ? hr_sin_near(a) : hr_sin_far(a); }
+static inline float hr_cos_one(float a) { return hr_is_near(a) ? hr_cos_near(a) : hr_cos_far(a); }
+#else
+static inline float hr_sin_one(float a) { return hr_sin_far(a); }
+static inline float hr_cos_one(float a) { return hr_cos_far(a); }
+#endif
+/* Lanes can't go different ways, but the vector variant of a function can choose where all of its lanes go the same way (hr_half.h says how
+ * g++ finds it). One definition per program, left out of what has neither sin nor cos. */
+#if defined(HR_USES_SINE) && defined(__AVX2__) && defined(__FMA__) && !defined(__clang__)
+#ifdef __AVX512F__
+#define HR_LANES 16
+#define HR_VARIANT "_ZGVeN16v_"
+#else
+#define HR_LANES 8
+#define HR_VARIANT "_ZGVdN8v_"
+#endif
+typedef float hr_floats __attribute__((vector_size(4 * HR_LANES)));
+#define HR_SHARED __attribute__((weak, visibility("hidden")))
+#define HR_NEAR_OR_FAR(name)                                                                        \
+  extern "C" {                                                                                      \
+  _Pragma("omp declare simd simdlen(HR_LANES) notinbranch") float hr_##name##_lane(float) noexcept  \
+      __attribute__((const, visibility("hidden")));                                                 \
+  float hr_##name##_lane_1(float) noexcept __asm__("hr_" #name "_lane");                            \
+  HR_SHARED float hr_##name##_lane_1(float a) noexcept { return hr_##name##_one(a); }               \
+  hr_floats hr_##name##_lanes(hr_floats) noexcept __asm__(HR_VARIANT "hr_" #name "_lane");          \
+  HR_SHARED hr_floats hr_##name##_lanes(hr_floats a) noexcept {                                     \
+    union {                                                                                         \
+      hr_floats all;                                                                                \
+      float at[HR_LANES];                                                                           \
+    } x, y;                                                                                         \
+    x.all = a;                                                                                      \
+    uint32_t far = 0;                                                                               \
+    for (int i = 0; i < HR_LANES; ++i) far |= !hr_is_near(x.at[i]);                                 \
+    if (__builtin_expect(far, 0))                                                                   \
+      for (int i = 0; i < HR_LANES; ++i) y.at[i] = hr_##name##_lane_1(x.at[i]);                     \
+    else                                                                                            \
+      for (int i = 0; i < HR_LANES; ++i) y.at[i] = hr_##name##_near(x.at[i]);                       \
+    return y.all;                                                                                   \
+  }                                                                                                 \
+  }                                                                                                 \
+  static inline float hr_##name(float a) { return hr_##name##_lane(a); }
+HR_NEAR_OR_FAR(sin)
+HR_NEAR_OR_FAR(cos)
+#undef HR_NEAR_OR_FAR
+#undef HR_SHARED
+#else
+static inline float hr_sin(float a) { return hr_sin_one(a); }
+static inline float hr_cos(float a) { return hr_cos_one(a); }
+#endif
 static inline float hr_atan(float a) {
   const float x = __builtin_fabsf(a), t = x > 1.0f ? 1.0f / x : x, z = t * t;
   float p = 0.00292069092f;
