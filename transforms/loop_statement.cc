@@ -6,6 +6,7 @@
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
 #include "transforms/loop_dependences.h"
+#include "transforms/schedule/loop_blocks.h"
 #include "transforms/schedule/nest.h"
 
 namespace headrace::transforms {
@@ -126,6 +127,25 @@ bool LoopStatements::Fits(BlockId loop, std::vector<Range>* around, int64_t oper
   }
   around->pop_back();
   return fits;
+}
+
+// Its statements, and those of loops in it, in their order; false where there is anything else.
+bool LoopStatements::Gather(BlockId loop, std::vector<NodeId>* statements, std::unordered_set<Name>* variables) const {
+  const Loop& l = std::get<Loop>(s_.blocks[loop].control);
+  if (!PlainRange(l) || !variables->insert(l.var).second) return false;
+  return std::all_of(l.body.begin(), l.body.end(), [&](BlockId b) {
+    const Control& c = s_.blocks[b].control;
+    if (const auto* state = std::get_if<State>(&c)) statements->insert(statements->end(), state->statements.begin(), state->statements.end());
+    return std::holds_alternative<State>(c) || (std::holds_alternative<Loop>(c) && Gather(b, statements, variables));
+  });
+}
+
+bool LoopStatements::GoesInBlocks(BlockId loop, const std::function<bool(NodeId)>& may) const {
+  std::vector<NodeId> statements;
+  std::unordered_set<Name> variables;
+  if (!Gather(loop, &statements, &variables) || statements.size() > kMostStatements) return false;
+  const bool fit = std::all_of(statements.begin(), statements.end(), [&](NodeId n) { return may(n) && !AddsUpSmallFloats(s_, n); });
+  return fit && !schedule::BlocksOf(s_, statements, variables).empty();
 }
 
 NodeId LoopStatements::MapOf(BlockId loop, std::unordered_set<uint32_t>* statements) {

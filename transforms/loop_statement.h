@@ -24,6 +24,9 @@ class LoopStatements {
   // operations, less than `operations`. `around`: ranges of the loops around it.
   bool Fits(BlockId loop, const std::vector<Range>& around, int64_t operations, const std::function<bool(NodeId)>& may) const;
 
+  // Whether it is a loop over maps that can go block by block, however large they are: schedule/loop_blocks.h.
+  bool GoesInBlocks(BlockId loop, const std::function<bool(NodeId)>& may) const;
+
   // Whether the statement has a known number of operations, less than `operations`; and beside which a call is much, unless data
   // decide how many there are.
   bool IsSmall(NodeId statement, const std::vector<Range>& around, int64_t operations) const;
@@ -36,6 +39,7 @@ class LoopStatements {
  private:
   NodeId WithRegisters(NodeId map, const std::unordered_set<uint32_t>& statements);
   bool Fits(BlockId loop, std::vector<Range>* around, int64_t operations, const std::function<bool(NodeId)>& may, int* statements) const;
+  bool Gather(BlockId loop, std::vector<NodeId>* statements, std::unordered_set<Name>* variables) const;
   NodeId MapOf(BlockId loop, std::unordered_set<uint32_t>* statements);
   std::vector<Name> NumbersOf(const std::unordered_set<uint32_t>& statements) const;
   bool SetFirst(Name number, NodeId owner, NodeId first) const;

@@ -310,7 +310,7 @@ class Outliner {
     if (thread_operations_ == 0 || DecidesSizes(loop)) return false;
     if (!loops_) loops_.emplace(p_, &s_);
     const auto may = [&](NodeId n) { return CanBeKernel(n, TouchedBy(s_, n, callees_)); };
-    if (!loops_->Fits(loop, given_, thread_operations_, may)) return false;
+    if (!loops_->Fits(loop, given_, thread_operations_, may) && !loops_->GoesInBlocks(loop, may)) return false;
     Match m;
     m.sdfg = s_.name, m.blocks = {loop};
     if (!ask_(m)) return false;

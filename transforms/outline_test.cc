@@ -311,7 +311,7 @@ sdfg f(inout X: f32[T, 100000], inout Y: f32[T, N], A: f32[32, 32], inout B: f32
     state { map i in 0:100000 { X[t, i] = X[t - 1, 99999 - i] + 1 } }
   }
   for t in 1:T {
-    state { map i in 0:N { Y[t, i] = Y[t - 1, i] + 1 } }
+    state { map i in 0:N { Y[t, i] = Y[t - 1, N - 1 - i] + 1 } }
   }
   for t in 1:T {
     state { map i in 0:32, j in 0:32, k in 0:32 { B[t, i, j] += A[i, k] * B[t - 1, k, j] } }
@@ -343,7 +343,7 @@ kernel k0(inout p0: f32[n0, 100000], n0: symbol, n1: symbol) {
 
 kernel k1(inout p0: f32[n1, n0], n0: symbol, n1: symbol, n2: symbol) {
   assume n2 in 1:n1
-  map i0 in 0:n0 { p0[n2, i0] = p0[n2 - 1, i0] + 1 }
+  map i0 in 0:n0 { p0[n2, i0] = p0[n2 - 1, n0 - i0 - 1] + 1 }
 }
 
 kernel k2(inout p0: f32[n0, 32, 32], p1: f32[32, 32], n0: symbol, n1: symbol) {

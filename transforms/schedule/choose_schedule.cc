@@ -339,7 +339,9 @@ std::string Scheduler::Run(bool collapse) {
   for (auto it = accesses_.begin(); it != accesses_.end();) it = written.count(it->first) ? std::next(it) : accesses_.erase(it);
   Statements body = WithChecks({n});
   if (std::holds_alternative<Map>(s_->nodes[n].body)) {
-    auto scheduled = IsLoop(n) ? InLoop(n) : Top(n);
+    std::optional<Statements> scheduled;
+    if (IsLoop(n)) scheduled = InBlocks(n);
+    if (!scheduled) scheduled = IsLoop(n) ? InLoop(n) : Top(n);
     if (!scheduled) return why_;
     body = std::move(*scheduled);
   }

@@ -100,6 +100,33 @@ kernel pool(p0: f32[8, 64], p1: f32[16, 128]) for cpu {
 })");
 }
 
+// Mirrored at both ends, as it stands between them.
+TEST(ChooseSchedule, MirroredBorders) {
+  ExpectPass(R"(
+kernel pad(p0: f32[100, 260], p1: f32[100, 256]) {
+  map i0 in 0:100, i1 in 0:260 { p0[i0, i1] = p1[i0, reflect(i1 - 2, 256)] }
+}
+kernel hold(p0: f32[100, 260], p1: f32[100, 256]) {
+  map i0 in 0:100, i1 in 0:260 { p0[i0, i1] = p1[i0, clamp(i1 - 2, 0, 255)] }
+})",
+             "choose-schedule", R"(
+kernel pad(p0: f32[100, 260], p1: f32[100, 256]) for cpu {
+  for i0 in 0:100 {
+    for i1 in 0:2 { p0[i0, i1] = p1[i0, reflect(i1 - 2, 256)] }
+    map i1 in 2:258 @vector { p0[i0, i1] = p1[i0, i1 - 2] }
+    for i1 in 258:260 { p0[i0, i1] = p1[i0, reflect(i1 - 2, 256)] }
+  }
+}
+
+kernel hold(p0: f32[100, 260], p1: f32[100, 256]) for cpu {
+  for i0 in 0:100 {
+    for i1 in 0:2 { p0[i0, i1] = p1[i0, clamp(i1 - 2, 0, 255)] }
+    map i1 in 2:258 @vector { p0[i0, i1] = p1[i0, i1 - 2] }
+    for i1 in 258:260 { p0[i0, i1] = p1[i0, clamp(i1 - 2, 0, 255)] }
+  }
+})");
+}
+
 // A range that begins elsewhere begins at 0, once: also where another strategy was tried before.
 TEST(ChooseSchedule, WindowsAroundAPoint) {
   ExpectPass(R"(

@@ -34,6 +34,7 @@ constexpr Field kFields[] = {
     {"few-results", &Device::few_results},
     {"most-parts", &Device::most_parts},
     {"part-iterations", &Device::part_iterations},
+    {"loop-block-bytes", &Device::loop_block_bytes},
     {"tile-rows", &Device::tile_rows},
     {"tile-vectors", &Device::tile_vectors},
     {"tile-sums", &Device::tile_sums},

@@ -28,6 +28,16 @@ bool AddComparison(const Expr& c, Name lane, Stretch* out) {
   return true;
 }
 
+// The index itself where it is mirrored or held at the ends of 0:n: on the stretch it is inside. Null: no such thing.
+Expr Inside(const Expr& e, Name lane, Stretch* out) {
+  const bool mirrored = e.Is(ExprKind::kCall) && e->name == Name("reflect");
+  const bool held = e.Is(ExprKind::kCall) && e->name == Name("clamp") && AsInt(e->args[1]) == 0;
+  if (!mirrored && !held) return {};
+  const Expr &index = e->args[0], end = held ? e->args[2] + Expr(1) : e->args[1];
+  const bool inside = AddComparison(BinaryExpr(Op::kGe, index, Expr(0)), lane, out) && AddComparison(BinaryExpr(Op::kLt, index, end), lane, out);
+  return inside ? index : Expr();
+}
+
 // What is left of a conjunction on the stretch; null: nothing.
 Expr Left(const Expr& c, Name lane, Stretch* out) {
   if (c.Is(ExprKind::kBinary) && c->op == Op::kAnd) {
@@ -39,6 +49,7 @@ Expr Left(const Expr& c, Name lane, Stretch* out) {
 
 Expr OnStretch(const Expr& value, Name lane, Stretch* out) {
   return Transform(value, [&](const Expr& e) -> Expr {
+    if (const Expr index = Inside(e, lane, out)) return index;
     if (!e.Is(ExprKind::kSelect)) return e;
     const Expr left = Left(e->args[0], lane, out);
     return left ? WithArgs(e, {left, e->args[1], e->args[2]}) : e->args[1];

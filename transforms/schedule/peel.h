@@ -3,6 +3,7 @@
 //   map i in 0:N @vector { Y[i] = 2*i - 1 >= 0 ? X[2*i - 1] : 0 }
 //     →  for i in 0:min(1, N) { Y[i] = 2*i - 1 >= 0 ? X[2*i - 1] : 0 }
 //        map i in 1:N @vector { Y[i] = X[2*i - 1] }
+// The same where an index is mirrored at the ends of its range or held there: reflect(i - 2, N).
 #pragma once
 #include <vector>
 

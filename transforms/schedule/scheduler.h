@@ -42,6 +42,9 @@ class Scheduler {
   std::optional<Statements> Inside(NodeId statement);
   std::optional<Statements> InLoop(NodeId loop);
   bool IsLoop(NodeId n) const;
+  // ---- loop_blocks.cc ----
+  std::optional<Statements> InBlocks(NodeId loop);
+  std::optional<Statements> TryInBlocks(NodeId loop);
 
   // What is said of a kernel that no strategy fits: the last reason.
   std::nullopt_t Declined(std::string why) {

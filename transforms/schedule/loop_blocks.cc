@@ -1,0 +1,166 @@
+#include "transforms/schedule/loop_blocks.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/analysis/layout.h"
+#include "transforms/schedule/scheduler.h"
+
+namespace headrace::schedule {
+namespace {
+
+constexpr int64_t kManyBlocks = 16;     // for threads, if they are long enough then
+constexpr int64_t kShortestWalk = 512;  // of lanes through memory
+constexpr int64_t kUnknownTrips = 64;
+
+bool MentionsOne(const Expr& e, const std::unordered_set<Name>& names) {
+  const std::vector<Name> free = e ? FreeSymbols(e) : std::vector<Name>();
+  return std::any_of(free.begin(), free.end(), [&](Name n) { return names.count(n) > 0; });
+}
+
+// Without sums: what differs in any range is another element.
+bool IsElementwise(const Sdfg& s, NodeId n) {
+  const auto* m = std::get_if<Map>(&s.nodes[n].body);
+  if (!m || m->schedule != Schedule::kDefault) return false;
+  const bool tasklets = std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return std::holds_alternative<Tasklet>(s.nodes[c].body); });
+  if (!tasklets) return false;
+  const std::vector<bool> apart = DisjointRanges(s, {m->ranges, m->body, n});
+  return std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
+}
+
+// Loops as the maps lie in them, and what they touch.
+class Blocks {
+ public:
+  Blocks(const Sdfg& s, const std::vector<NodeId>& maps, const std::unordered_set<Name>& variables) : s_(s), maps_(maps), variables_(variables) {
+    for (NodeId n : maps)
+      for (const ElementAccess& a : AccessesOf(s, n))
+        if (s.Get(a.root).storage != Storage::kRegister) touches_[a.root].push_back({a, &std::get<Map>(s.nodes[n].body)});
+  }
+
+  std::optional<LoopBlocks> Of(size_t place) const {
+    const Map& first = std::get<Map>(s_.nodes[maps_[0]].body);
+    LoopBlocks out{place, first.ranges[place].begin, first.ranges[place].end, Expr(0)};
+    for (NodeId n : maps_)
+      if (!HasRange(std::get<Map>(s_.nodes[n].body), out)) return std::nullopt;
+    for (const auto& [root, touches] : touches_) {
+      const bool written = std::any_of(touches.begin(), touches.end(), [](const Touch& t) { return t.access.write; });
+      if (written && !MeetsAtEqualElements(root, touches, place)) return std::nullopt;
+      out.bytes = out.bytes + BytesKept(root, touches, place, written);
+    }
+    return out;
+  }
+
+ private:
+  struct Touch {
+    ElementAccess access;
+    const Map* map;
+  };
+
+  bool HasRange(const Map& m, const LoopBlocks& b) const {
+    if (m.ranges.size() <= b.place) return false;
+    const Range& r = m.ranges[b.place];
+    const auto varies = [&](const Expr& e) {
+      return MentionsOne(e, variables_) || std::any_of(m.ranges.begin(), m.ranges.end(), [&](const Range& o) { return Mentions(e, o.index); });
+    };
+    const bool by_one = !r.step || AsInt(r.step) == 1;
+    const bool alone = std::none_of(m.ranges.begin(), m.ranges.end(), [&](const Range& o) { return Mentions(o.begin, r.index) || Mentions(o.end, r.index); });
+    return by_one && alone && r.begin == b.begin && r.end == b.end && !varies(r.begin) && !varies(r.end);
+  }
+
+  // Whether a dimension is the index, or as far from it, wherever the array is read or written.
+  bool MeetsAtEqualElements(Name root, const std::vector<Touch>& touches, size_t place) const {
+    const auto distance = [&](const Touch& t, size_t d) -> std::optional<int64_t> {
+      if (t.access.container != root || t.access.flat || d >= t.access.index.size()) return std::nullopt;
+      return AsInt(Simplify(t.access.index[d] - SymbolExpr(t.map->ranges[place].index)));
+    };
+    for (size_t d = 0; d < touches[0].access.index.size(); ++d) {
+      const auto first = distance(touches[0], d);
+      if (first && std::all_of(touches.begin(), touches.end(), [&](const Touch& t) { return distance(t, d) == first; })) return true;
+    }
+    return false;
+  }
+
+  // Of an array that is written, or that all iterations read at the same index.
+  Expr BytesKept(Name root, const std::vector<Touch>& touches, size_t place, bool written) const {
+    for (const Touch& t : touches) {
+      const auto in_index = [&](Name n) {
+        return std::any_of(t.access.index.begin(), t.access.index.end(), [&](const Expr& e) { return Mentions(e, n); });
+      };
+      const bool moves = std::any_of(variables_.begin(), variables_.end(), in_index);
+      if (!in_index(t.map->ranges[place].index) || (moves && !written)) continue;
+      Expr bytes(ByteSize(s_.Get(root).dtype));
+      for (size_t k = 0; k < t.map->ranges.size(); ++k)
+        if (k != place && in_index(t.map->ranges[k].index)) bytes = bytes * TripsOf(t.map->ranges[k]);
+      return bytes;
+    }
+    return Expr(0);
+  }
+
+  const Sdfg& s_;
+  const std::vector<NodeId>& maps_;
+  const std::unordered_set<Name>& variables_;
+  std::map<Name, std::vector<Touch>> touches_;
+};
+
+// The maps of a loop and of those in it; false where one sets something else than registers.
+bool MapsOf(const Sdfg& s, NodeId loop, std::vector<NodeId>* maps, std::unordered_set<Name>* variables) {
+  const Map& m = std::get<Map>(s.nodes[loop].body);
+  for (const Range& r : m.ranges) variables->insert(r.index);
+  return std::all_of(m.body.begin(), m.body.end(), [&](NodeId n) {
+    const auto* inner = std::get_if<Map>(&s.nodes[n].body);
+    const auto* t = std::get_if<Tasklet>(&s.nodes[n].body);
+    if (t) return s.Get(t->target).storage == Storage::kRegister;
+    if (!inner) return false;
+    if (inner->schedule == Schedule::kSequential) return MapsOf(s, n, maps, variables);
+    maps->push_back(n);
+    return true;
+  });
+}
+
+}  // namespace
+
+std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& maps, const std::unordered_set<Name>& variables) {
+  if (maps.empty() || !std::all_of(maps.begin(), maps.end(), [&](NodeId n) { return IsElementwise(s, n); })) return {};
+  const Blocks all(s, maps, variables);
+  std::vector<LoopBlocks> out;
+  for (size_t k = 0; k < std::get<Map>(s.nodes[maps[0]].body).ranges.size(); ++k)
+    if (auto b = all.Of(k)) out.push_back(*b);
+  return out;
+}
+
+std::optional<Scheduler::Statements> Scheduler::InBlocks(NodeId loop) {
+  return Try([&] { return TryInBlocks(loop); });
+}
+
+std::optional<Scheduler::Statements> Scheduler::TryInBlocks(NodeId loop) {
+  std::vector<NodeId> maps;
+  std::unordered_set<Name> variables;
+  if (!MapsOf(*s_, loop, &maps, &variables)) return std::nullopt;
+  const std::vector<LoopBlocks> all = BlocksOf(*s_, maps, variables);
+  if (all.empty()) return std::nullopt;
+  const auto bytes = [](const LoopBlocks& b) { return AsInt(b.bytes).value_or(kUnknownTrips * 8); };
+  const auto fits = [&](const LoopBlocks& b) { return bytes(b) <= d_.loop_block_bytes; };
+  auto best = std::find_if(all.begin(), all.end(), fits);
+  if (best == all.end()) best = std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return bytes(a) < bytes(b); });
+  Nest first = NestOf(*s_, maps[0]);
+  const bool walks = LaneRange(*s_, first) == static_cast<int>(best->place);
+  int64_t length = std::max<int64_t>(1, d_.loop_block_bytes / std::max<int64_t>(1, bytes(*best)));
+  const auto trips = AsInt(Simplify(best->end - best->begin));
+  if (trips) length = std::min(length, Ceil(*trips, kManyBlocks));
+  if (walks) length = Ceil(std::max(length, kShortestWalk), kShortestWalk) * kShortestWalk;
+  const Expr work = WorkOf({loop});
+  const Cut cut = Split(*s_, {first.ranges[best->place].index, best->begin, best->end, Expr(1)}, Expr(length));
+  const Expr left = best->end - SymbolExpr(cut.parts.index), own = trips && *trips % length == 0 ? Expr(length) : Min(Expr(length), left);
+  for (NodeId n : maps) {
+    Map& m = std::get<Map>(s_->nodes.Mutable(n).body);
+    Range& r = m.ranges[best->place];
+    r = {r.index, Expr(0), own, Expr(1)};
+    SubstituteIn(s_, std::vector<NodeId>(m.body), {{r.index, SymbolExpr(cut.parts.index) + SymbolExpr(r.index)}});
+  }
+  auto body = InLoop(loop);
+  if (!body) return std::nullopt;
+  const Shared shared = ShareOut(*s_, {cut.parts}, work, d_);
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, *body);
+}
+
+}  // namespace headrace::schedule

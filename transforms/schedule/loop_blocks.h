@@ -1,0 +1,22 @@
+// Loops over elementwise maps, whose iterations meet at equal elements only: block by block, each through all iterations while it is near.
+//
+//   for t in 0:T { map i in 0:N { X[i] = R[i] * X[i] * (1 - X[i]) } }
+//     →  map b in 0:N:512 @parallel { for t in 0:T { map i in b:+512 @vector { X[i] = R[i] * X[i] * (1 - X[i]) } } }
+#pragma once
+#include <unordered_set>
+#include <vector>
+
+#include "ir/graph/graph.h"
+
+namespace headrace::schedule {
+
+// A range that all the maps have, and that can be cut.
+struct LoopBlocks {
+  size_t place = 0;  // among the ranges of each map
+  Expr begin, end;
+  Expr bytes;  // of what one index of it has from one iteration to the next
+};
+// The outermost first. `maps`: the statements of the loop, and of loops in it, but for those that set registers; `variables`: theirs.
+std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& maps, const std::unordered_set<Name>& variables);
+
+}  // namespace headrace::schedule
