@@ -140,12 +140,32 @@ bool LoopStatements::Gather(BlockId loop, std::vector<NodeId>* statements, std::
   });
 }
 
+// Whether tasklets among them set numbers only that every iteration of their loop sets before it reads them. `all_in_one`: loop.
+bool LoopStatements::SetsOwnNumbers(const std::vector<NodeId>& statements, bool all_in_one) const {
+  std::unordered_set<uint32_t> ids;
+  for (NodeId n : statements) ids.insert(n.value);
+  const std::vector<Name> numbers = NumbersOf(ids);
+  std::unordered_set<Name> set;
+  for (NodeId n : statements) {
+    for (const schedule::ElementAccess& a : schedule::AccessesOf(s_, n)) {
+      const bool number = std::find(numbers.begin(), numbers.end(), a.root) != numbers.end();
+      if (number && !a.write && !set.count(a.root)) return false;
+    }
+    const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
+    if (!t) continue;
+    const bool number = std::find(numbers.begin(), numbers.end(), t->target) != numbers.end();
+    if (!all_in_one || !number || t->op != WriteOp::kAssign || t->guarded) return false;
+    set.insert(t->target);
+  }
+  return true;
+}
+
 bool LoopStatements::GoesInBlocks(BlockId loop, const std::function<bool(NodeId)>& may) const {
   std::vector<NodeId> statements;
   std::unordered_set<Name> variables;
   if (!Gather(loop, &statements, &variables) || statements.size() > kMostStatements) return false;
   const bool fit = std::all_of(statements.begin(), statements.end(), [&](NodeId n) { return may(n) && !AddsUpSmallFloats(s_, n); });
-  return fit && !schedule::BlocksOf(s_, statements, variables).empty();
+  return fit && SetsOwnNumbers(statements, variables.size() == 1) && !schedule::BlocksOf(s_, statements, variables).empty();
 }
 
 NodeId LoopStatements::MapOf(BlockId loop, std::unordered_set<uint32_t>* statements) {

@@ -39,6 +39,7 @@ class LoopStatements {
  private:
   NodeId WithRegisters(NodeId map, const std::unordered_set<uint32_t>& statements);
   bool Fits(BlockId loop, std::vector<Range>* around, int64_t operations, const std::function<bool(NodeId)>& may, int* statements) const;
+  bool SetsOwnNumbers(const std::vector<NodeId>& statements, bool all_in_one) const;
   bool Gather(BlockId loop, std::vector<NodeId>* statements, std::unordered_set<Name>* variables) const;
   NodeId MapOf(BlockId loop, std::unordered_set<uint32_t>* statements);
   std::vector<Name> NumbersOf(const std::unordered_set<uint32_t>& statements) const;

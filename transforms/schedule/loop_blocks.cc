@@ -102,25 +102,44 @@ class Blocks {
   std::map<Name, std::vector<Touch>> touches_;
 };
 
-// The maps of a loop and of those in it; false where one sets something else than registers.
-bool MapsOf(const Sdfg& s, NodeId loop, std::vector<NodeId>* maps, std::unordered_set<Name>* variables) {
+bool IsTasklet(const Sdfg& s, NodeId n) { return std::holds_alternative<Tasklet>(s.nodes[n].body); }
+
+std::vector<NodeId> MapsOf(const Sdfg& s, std::vector<NodeId> statements) {
+  statements.erase(std::remove_if(statements.begin(), statements.end(), [&](NodeId n) { return IsTasklet(s, n); }), statements.end());
+  return statements;
+}
+
+// Whether what the maps write has no part in the numbers: these would be other ones while some blocks are behind.
+bool NumbersStandApart(const Sdfg& s, const std::vector<NodeId>& statements, const std::vector<NodeId>& maps) {
+  std::unordered_set<Name> written;
+  for (NodeId n : maps)
+    for (const ElementAccess& a : AccessesOf(s, n))
+      if (a.write) written.insert(a.root);
+  return std::all_of(statements.begin(), statements.end(), [&](NodeId n) {
+    const std::vector<ElementAccess> all = IsTasklet(s, n) ? AccessesOf(s, n) : std::vector<ElementAccess>();
+    return std::none_of(all.begin(), all.end(), [&](const ElementAccess& a) { return written.count(a.root) > 0; });
+  });
+}
+
+// The statements of a loop and of those in it; false where one that is no map sets something else than a register.
+bool StatementsOf(const Sdfg& s, NodeId loop, std::vector<NodeId>* statements, std::unordered_set<Name>* variables) {
   const Map& m = std::get<Map>(s.nodes[loop].body);
   for (const Range& r : m.ranges) variables->insert(r.index);
   return std::all_of(m.body.begin(), m.body.end(), [&](NodeId n) {
     const auto* inner = std::get_if<Map>(&s.nodes[n].body);
     const auto* t = std::get_if<Tasklet>(&s.nodes[n].body);
-    if (t) return s.Get(t->target).storage == Storage::kRegister;
-    if (!inner) return false;
-    if (inner->schedule == Schedule::kSequential) return MapsOf(s, n, maps, variables);
-    maps->push_back(n);
-    return true;
+    if (inner && inner->schedule == Schedule::kSequential) return StatementsOf(s, n, statements, variables);
+    statements->push_back(n);
+    return inner || (t && s.Get(t->target).storage == Storage::kRegister);
   });
 }
 
 }  // namespace
 
-std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& maps, const std::unordered_set<Name>& variables) {
+std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& statements, const std::unordered_set<Name>& variables) {
+  const std::vector<NodeId> maps = MapsOf(s, statements);
   if (maps.empty() || !std::all_of(maps.begin(), maps.end(), [&](NodeId n) { return IsElementwise(s, n); })) return {};
+  if (!NumbersStandApart(s, statements, maps)) return {};
   const Blocks all(s, maps, variables);
   std::vector<LoopBlocks> out;
   for (size_t k = 0; k < std::get<Map>(s.nodes[maps[0]].body).ranges.size(); ++k)
@@ -133,11 +152,12 @@ std::optional<Scheduler::Statements> Scheduler::InBlocks(NodeId loop) {
 }
 
 std::optional<Scheduler::Statements> Scheduler::TryInBlocks(NodeId loop) {
-  std::vector<NodeId> maps;
+  std::vector<NodeId> statements;
   std::unordered_set<Name> variables;
-  if (!MapsOf(*s_, loop, &maps, &variables)) return std::nullopt;
-  const std::vector<LoopBlocks> all = BlocksOf(*s_, maps, variables);
+  if (!StatementsOf(*s_, loop, &statements, &variables)) return std::nullopt;
+  const std::vector<LoopBlocks> all = BlocksOf(*s_, statements, variables);
   if (all.empty()) return std::nullopt;
+  const std::vector<NodeId> maps = MapsOf(*s_, statements);
   const auto bytes = [](const LoopBlocks& b) { return AsInt(b.bytes).value_or(kUnknownTrips * 8); };
   const auto fits = [&](const LoopBlocks& b) { return bytes(b) <= d_.loop_block_bytes; };
   auto best = std::find_if(all.begin(), all.end(), fits);

@@ -16,7 +16,8 @@ struct LoopBlocks {
   Expr begin, end;
   Expr bytes;  // of what one index of it has from one iteration to the next
 };
-// The outermost first. `maps`: the statements of the loop, and of loops in it, but for those that set registers; `variables`: theirs.
-std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& maps, const std::unordered_set<Name>& variables);
+// The outermost first. `statements`: those of the loop, and of loops in it: maps, and tasklets, of which each sets a number that every
+// iteration has for itself; `variables`: the loops'.
+std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& statements, const std::unordered_set<Name>& variables);
 
 }  // namespace headrace::schedule

@@ -90,12 +90,72 @@ kernel two(inout p0: f64[n0], inout p1: f64[n0], p2: f64[n1], n0: symbol, n1: sy
 TEST(LoopBlocks, NotWhereElementsMeet) {
   for (const char* body : {"map i in 1:n0 { p1[i] = p0[i - 1] }\n    map i in 1:n0 { p0[i] = p1[i] }",
                            "map i in 0:n0 { p1[i] = p0[n0 - 1 - i] }\n    map i in 0:n0 { p0[i] = p1[i] }",
+                           "local r: f64\n    r = p0[0]\n    map i in 0:n0 { p0[i] = p0[i] * r }\n    map i in 0:n0 { p1[i] = p0[i] }",
                            "p1[0] = 0.0\n    map i in 0:n0 { p1[0] += p0[i] }\n    map i in 0:n0 { p0[i] = p0[i] * p1[0] }"}) {
     auto out = Transformed("kernel k(inout p0: f64[n0], inout p1: f64[n0], n0: symbol) {\n  for t in 0:100 {\n    " + std::string(body) +
                                "\n  }\n}",
                            "choose-schedule");
     EXPECT_NE(out.find(" for cpu {\n  for t in 0:100 {"), std::string::npos) << out;
   }
+}
+
+// Numbers that each iteration sets are those of the kernel; not of what the elements have become.
+TEST(LoopBlocks, WithNumbers) {
+  ExpectPass(R"(
+sdfg f(W: f64[50], inout X: f64[262144], inout Y: f64[262144]) {
+  transient a: f64
+  transient b: f64
+  transient c: f64
+  for t in 0:50 {
+    state {
+      a = sqrt(W[t]) + 1.0
+      b = a * 0.5
+      map i in 0:262144 { X[i] = a * X[i] * (b - X[i]) }
+    }
+  }
+  for t in 0:50 {
+    state {
+      c = Y[t]
+      map i in 0:262144 { Y[i] = c * Y[i] }
+    }
+  }
+})",
+             "outline{device=cpu}; choose-schedule", R"(
+sdfg f(W: f64[50], inout X: f64[262144], inout Y: f64[262144]) {
+  transient c: f64
+  state {
+    call k0(p0 = W, p1 = X)
+  }
+  for t in 0:50 {
+    state {
+      call k1(p0 = c, p1 = Y, n0 := t)
+      call k2(p0 = Y, p1 = c)
+    }
+  }
+}
+
+kernel k0(p0: f64[50], inout p1: f64[262144]) for cpu {
+  map i1_0 in 0:262144:2048 @parallel {
+    for i0 in 0:50 {
+      local r0: f64
+      r0 = sqrt(p0[i0]) + 1.0
+      local r1: f64
+      r1 = r0 * 0.5
+      map i1 in 0:2048 @vector { p1[i1 + i1_0] = r0 * p1[i1 + i1_0] * (r1 - p1[i1 + i1_0]) }
+    }
+  }
+}
+
+kernel k1(p0: f64, p1: f64[262144], n0: symbol) for cpu {
+  assume n0 in 0:50
+  p0 = p1[n0]
+}
+
+kernel k2(inout p0: f64[262144], p1: f64) for cpu {
+  map i0_0 in 0:262144:16384 @parallel {
+    map i0 in i0_0:+16384 @vector { p0[i0] = p1 * p0[i0] }
+  }
+})");
 }
 
 // A product of each step would be one of a few rows.
