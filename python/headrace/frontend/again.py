@@ -89,6 +89,8 @@ class Again:
         if isinstance(retry, NeedsMemory):
             return retry.selected.block == block
         whole = whole_name(retry.name) if isinstance(retry, (Retyped, Resized)) else ""
+        if isinstance(retry, Resized):  # once more only where this is new
+            return whole == retry.name in before.names and whole not in before.variables and not self.shrinks(whole, before.names)
         if whole in before.names:
             return whole not in before.variables
         return isinstance(retry, Retyped) and whole in both and retry.name not in self._retyped

@@ -90,20 +90,28 @@ class Paths:
         self._settle([*s.body, *s.orelse])
         both = [n for n in assigned(s.body) if n in assigned(s.orelse) and n not in self._variables]
         self._shared.update(both)
+        groups = self.sizes_of_branches([*s.body, *s.orelse])
         before = self.state()
         with self.guarded(), self.emitter.block(f"if {condition}"):
-            ends = self._way(s.body)
+            ends = self._way(s.body, groups)
             self._from(before, s)
-            if s.orelse:
+            if s.orelse or groups:
                 self.emitter.otherwise()
-            other = self._way(s.orelse)
+            other = self._way(s.orelse, groups)
+        self.sizes_after_branches(groups)
         self._shared.difference_update(both)
         self._joined(s, before, [*ends, *self.scope.left.get(getattr(s, "left", ""), other)])
 
-    def _way(self, statements: list[ast.stmt]) -> list[State]:
+    def _way(self, statements: list[ast.stmt], groups: list) -> list[State]:
         """Translates them; the state at their end, if they come to it."""
+        for group in groups:
+            self.begin(group)
         self.block(statements)
-        return [] if leaves(statements) else [self.state()]
+        if leaves(statements):
+            return []
+        for group in groups:
+            self.end_together(group, "a branch")
+        return [self.state()]
 
     def _from(self, before: State, s: ast.stmt) -> None:
         """The names of another branch are not bound in this one."""

@@ -1,7 +1,8 @@
-"""Arrays that a loop shrinks: x = x[mask].
+"""Arrays that a loop or a branch shrinks: x = x[mask].
 
-They keep the memory that they have before the loop. All that begin with one size share it: a container holds it from one iteration
-to the next, each iteration reads it as a size of its own, and at its end all must have the same size again.
+They keep the memory that they have before it. All that begin with one size share it: a container holds it from one iteration to the
+next, or from the branches to what comes after them. Each iteration reads it as a size of its own, and at its end, as at that of a
+branch, all must have the same size again.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from .values import Array, Value, value_of
 
 
 class Group:
-    def __init__(self, size: Array, names: list[str]):
-        self.size, self.names = size, names
-        self.now = None  # the size in this iteration
+    def __init__(self, container: Array, names: list[str], before, now, around: dict):
+        self.container, self.names = container, names
+        self.before = before  # the size before the loop or the branches
+        self.now = now        # and at the beginning of an iteration, or of a branch
+        self.around = around  # name → its group around this one
+        self.changed = False
 
 
 class Resizing:
@@ -39,6 +43,9 @@ class Resizing:
             size = self.emitter.within[size.text]
         return size == largest
 
+    def shrinks(self, name: str, names: dict) -> bool:
+        return (name, value_of(names[name]).shape[0]) in self._shrinking
+
     def will_shrink(self, size, names: dict, variables: dict) -> None:
         self._shrinking |= {(n, size) for n, v in names.items()
                             if isinstance(v, Array) and v.ndim and v.shape[0] == size and n not in variables}
@@ -46,46 +53,78 @@ class Resizing:
     @contextlib.contextmanager
     def sizes_of_iterations(self, body):
         """Around a loop's body: its arrays that shrink have the size of this iteration, and pass theirs on."""
-        e, bound = self.emitter, set(assigned(body, updated=False))
-        groups: dict = {}
-        for name, size in self._shrinking:
-            variable = self._variables.get(name)
-            if name in bound and variable is not None and name not in self.grouped and variable.shape[0] == size:
-                groups.setdefault(size, []).append(name)
-        opened = [self._open(size, names) for size, names in groups.items()]
+        e, opened = self.emitter, []
+        for size, names in self._begin_together(body).items():
+            container = e.ahead(np.int64, f"i64({size})", "size")
+            now = e.size_of(container)
+            self._known_within(now, size)
+            opened.append(self._open(container, names, size, now))
         yield
         for group in opened:
+            self.end_together(group, "an iteration of this loop")
             self._close(group)
+        self._closed += opened
 
-    def _open(self, size, names: list[str]) -> Group:
-        e = self.emitter
-        group = Group(e.ahead(np.int64, f"i64({size})", "size"), names)
-        group.now = e.size_of(group.size)
-        e.intervals[group.now.text] = (0, None)
-        e.within[group.now.text] = size
-        for name in names:
-            self.grouped[name] = group
-            self.scope.names[name] = _rows(self._variables[name], group.now)
+    def _begin_together(self, statements) -> dict:
+        """Of the arrays that shrink those that the statements bind: size → names."""
+        bound, groups = set(assigned(statements, updated=False)), {}
+        for name, size in sorted(self._shrinking, key=str):
+            variable = self._variables.get(name)
+            if name in bound and variable is not None and variable.shape[0] == size:
+                groups.setdefault(self.scope.names[name].shape[0], []).append(name)
+        return groups
+
+    def _known_within(self, size: Size, largest) -> None:
+        self.emitter.intervals[size.text] = (0, None)
+        self.emitter.within[size.text] = largest
+
+    def _open(self, container: Array, names: list[str], before, now) -> Group:
+        group = Group(container, names, before, now, {n: self.grouped[n] for n in names if n in self.grouped})
+        self.grouped.update(dict.fromkeys(names, group))
+        self.begin(group)
         return group
 
-    def _close(self, group: Group) -> None:
-        e = self.emitter
+    def begin(self, group: Group) -> None:
+        """An iteration, or a branch."""
+        self._have(group, group.now)
+
+    def _have(self, group: Group, size) -> None:
+        for name in group.names:
+            self.scope.names[name] = _rows(self._variables[name], size)
+
+    def end_together(self, group: Group, what: str) -> None:
         sizes = {self.scope.names[n].shape[0] for n in group.names}
         if len(sizes) != 1:
-            raise NotImplementedError(f"{', '.join(group.names)} begin with one size and end an iteration of this loop with several")
-        e.write(group.size, [], f"i64({sizes.pop()})")
+            raise NotImplementedError(f"{', '.join(group.names)} begin with one size and end {what} with several")
+        size = sizes.pop()
+        group.changed |= size != group.now
+        self.emitter.write(group.container, [], f"i64({size})")
+
+    def _close(self, group: Group) -> None:
         for name in group.names:
             del self.grouped[name]
-        self._closed.append(group)
+        self.grouped.update(group.around)
+
+    def _after(self, group: Group) -> None:
+        now = self.emitter.size_of(group.container)
+        self._known_within(now, group.before)
+        self._have(group, now)
 
     def sizes_after_loop(self) -> None:
         """After a loop's block: its arrays that shrank have the size that they have now."""
         for group in self._closed:
-            now = self.emitter.size_of(group.size)
-            self.emitter.intervals[now.text] = (0, None)
-            for name in group.names:
-                self.scope.names[name] = _rows(self._variables[name], now)
+            self._after(group)
         self._closed = []
+
+    def sizes_of_branches(self, statements) -> list[Group]:
+        """Before an `if`: groups of the arrays that its branches shrink."""
+        return [self._open(self.emitter.transient(np.int64, (), "size"), names, size, size) for size, names in self._begin_together(statements).items()]
+
+    def sizes_after_branches(self, groups: list[Group]) -> None:
+        for group in groups:
+            self._close(group)
+            if group.changed:
+                self._after(group)
 
     def resize(self, name: str, variable: Array, value) -> None:
         """Binds a name of a group, with as many rows as the value has."""
@@ -102,6 +141,8 @@ class Resizing:
 
     def check_sizes_before_exit(self) -> None:
         for name, group in self.grouped.items():
+            while name in group.around:
+                group = group.around[name]
             if self.scope.names[name].shape[0] != group.now:
                 raise NotImplementedError(f"the loop is left after {name} got another size in this iteration: leave it before")
 
