@@ -76,6 +76,14 @@ class Ways(CompileCase):
             self.close(f(x, w), torch.relu(x @ w).sum(0))
         self.assertEqual(headrace.counters()["torch.compile"]["programs"], 1)
 
+    def test_floats_among_arguments(self):
+        for function in (lambda x, p: x * p + x.pow(p), lambda x, p: x.clamp(max=p), lambda x, p: torch.nn.functional.elu(-x, p) / p):
+            ours = torch.compile(function, backend="headrace", dynamic=True)
+            for p in (3.0, 2.5, 7.0):
+                x = torch.tensor([1.0, 2.0, 6.0], requires_grad=True)
+                self.close(ours(x, p), function(x, p))
+                self.close(torch.autograd.grad(ours(x, p).sum(), x)[0], torch.autograd.grad(function(x, p).sum(), x)[0])
+
     def test_what_programs_lack_runs_eagerly(self):
         def f(x):
             return torch.linalg.eigvals(x * 0.2 + 0.1).abs().exp() * 3

@@ -19,6 +19,7 @@ from ..compiled import check_autocast
 from ..counters import count
 from ..errors import UsageError
 from .exporting import decompositions
+from .floats import floats_that_change
 from .meanings import right_gradients
 from .partition import compile_graph
 from .precision import narrowed
@@ -93,7 +94,7 @@ def headrace(gm: torch.fx.GraphModule, example_inputs: list, *, mode: str | None
         return known
     from functorch.compile import min_cut_rematerialization_partition
 
-    with right_gradients():
+    with right_gradients(), floats_that_change():
         made = aot_autograd(fw_compiler=compiler, decompositions=_table(), partition_fn=min_cut_rematerialization_partition)(
             narrowed(gm, autocast) if autocast else gm, example_inputs)
     return Compiled(graph, made)
