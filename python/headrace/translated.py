@@ -23,10 +23,11 @@ from .trees import Tree, flat, has_parts, mapped
 
 
 class Result:
-    """One thing that a function returns: an argument as it is, or an output of the program. `weak`: a Python number."""
+    """One thing that a function returns: an argument as it is, or an output of the program. `weak`: a Python number; `cell`: an array
+    without dimensions."""
 
-    def __init__(self, kind: str, name: str, weak: bool = False, dtype=None, shape: tuple = ()):
-        self.kind, self.name, self.weak, self.dtype, self.shape = kind, name, weak, dtype, shape
+    def __init__(self, kind: str, name: str, weak: bool = False, dtype=None, shape: tuple = (), cell: bool = False):
+        self.kind, self.name, self.weak, self.dtype, self.shape, self.cell = kind, name, weak, dtype, shape, cell
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _filled(part, values: list):
 
 
 def _python_number(value, result: Result):
-    if result.shape or not isinstance(value, np.ndarray):
+    if result.shape or result.cell or not isinstance(value, np.ndarray):
         return value
     return value.item() if result.weak else value[()]
 
@@ -164,7 +165,7 @@ class Translation(Translated):
         v = Value(v.dtype, [self.emitter.alone(s) for s in v.shape], v.at, v.weak)  # a caller sees sizes, not how they come about
         target = Array(self.emitter.fresh("result"), v.dtype, v.shape)
         self.emitter.store(target, v)
-        return Result("output", target.name, v.weak or (is_number(r) and not isinstance(r, np.generic)), v.dtype, v.shape)
+        return Result("output", target.name, v.weak or (is_number(r) and not isinstance(r, np.generic)), v.dtype, v.shape, value_of(r).in_place)
 
     def _text(self, name: str, declared) -> str:
         parameters = []

@@ -87,6 +87,21 @@ def chosen_before(a, c):
     return a, b
 
 
+def of_one_element(x):
+    """x[..., k] of a vector is an array without dimensions, and a view; x.flat counts through all elements."""
+    last, first = x[..., -1], x[0] * 2
+    last += 5
+    for k in range(2):
+        last *= x[..., k]
+    x.flat[2] = first
+    x.flat[3:5] += 1
+    copied = x.flat[:2]
+    copied[0] = 99
+    y = np.zeros((2, 3))
+    y.flat = x[:2]
+    return x[..., 1], last, x * 1, copied, y
+
+
 class Views(Case):
     def test_changes_show(self):
         x = np.arange(12.0).reshape(3, 4) - 3.5
@@ -123,6 +138,16 @@ class Views(Case):
             got = headrace.grad(headrace.program(loss, backend="interpreter"))(x)
             expected = [(loss(x + h) - loss(x - h)) / 2e-5 for h in 1e-5 * np.eye(4 * n).reshape(-1, n, 4)]
             np.testing.assert_allclose(got.ravel(), expected, rtol=1e-7, atol=1e-8)
+
+    def test_arrays_without_dimensions(self):
+        self.same(of_one_element, np.arange(1.0, 7.0), backend="interpreter")
+        made = headrace.program(of_one_element, backend="interpreter")(np.arange(1.0, 7.0))
+        self.assertEqual([type(m) for m in made], [np.ndarray] * 5)
+        with self.fails(ValueError, "read-only", ".flat of a part of an array"):
+            def transposed(x):
+                x.T.flat[1] = 5
+
+            headrace.program(transposed)(np.zeros((2, 3)))
 
     def test_numbers(self):
         self.same(of_numbers, np.arange(4.0), backend="interpreter")

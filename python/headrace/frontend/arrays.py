@@ -98,7 +98,9 @@ def subscript(e: Emitter, base, key):
                 begins[n] = _place(index, begins[n], apart)
     if base.whole and shape == list(base.shape) and all(isinstance(k, slice) and k == slice(None) for k in keys):
         return base
-    return base.view(shape, [Dim.of_terms(b, t) for b, t in zip(begins, terms)])
+    made = base.view(shape, [Dim.of_terms(b, t) for b, t in zip(begins, terms)])
+    made.in_place = not shape and base.ndim > 0 and any(k is Ellipsis for k in (key if isinstance(key, tuple) else (key,)))
+    return made
 
 
 def alone(v: Value) -> Value:
@@ -182,6 +184,12 @@ def reshape(e: Emitter, v: Value, shape, dense: bool = False) -> Value:
             return made if memory is v else v.like(made)
     v = e.materialize(v)
     return e.reshaped(v, shape) if v.whole else _reordered(e, v, shape)
+
+
+def flat(e: Emitter, v: Value) -> Value:
+    """All elements in order. Where that is a copy, nobody writes to it."""
+    made = reshape(e, v, (-1,))
+    return made.fixed() if isinstance(made, Array) and isinstance(v.place(), Array) and made.root != v.place().root else made
 
 
 def _reordered(e: Emitter, v: Array, shape: Sequence) -> Array:

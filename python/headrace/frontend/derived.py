@@ -457,7 +457,7 @@ def _log10(e, x):
 
 def _cbrt(e, x):
     """One step of Newton's."""
-    v = e.settled(floats(e, x))
+    v = e.settled(elementwise.cast(e, x, elementwise.result_type("cbrt", x)))
     plain = e.settled(op(e, "multiply", op(e, "sign", v), op(e, "exp", op(e, "divide", op(e, "log", op(e, "absolute", v)), 3))))
     square = op(e, "multiply", plain, plain)
     step = op(e, "divide", op(e, "subtract", op(e, "multiply", square, plain), v), op(e, "multiply", square, 3))

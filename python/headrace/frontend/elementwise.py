@@ -250,10 +250,10 @@ def _divide(e: Emitter, name: str, inputs, result, args) -> Value:
         return _build(e, "{0} // {1}" if name == "floor_divide" else "{0} % {1}", inputs, result, args)
     if name == "floor_divide":
         return _whole_quotient(e, inputs, result, args)
-    # fmod's result, moved to the divisor's sign: exact, as NumPy's
-    rest = _build(e, "fmod({0}, {1})", inputs, result, args)
-    rest = e.settled(rest)
-    return _build(e, "({0} != 0 && ({0} < 0) != ({1} < 0) ? {0} + {1} : {0})", [result, result], result, [rest, args[1]])
+    # fmod's result, moved to the divisor's sign: exact, as NumPy's, and a zero has that sign, too
+    rest = e.settled(_build(e, "fmod({0}, {1})", inputs, result, args))
+    moved = "({0} == 0 ? ({1} < 0 ? -(0 - {0}) : {0} + 0) : ({0} < 0) != ({1} < 0) ? {0} + {1} : {0})"
+    return _build(e, moved, [result, result], result, [rest, args[1]])
 
 
 def _whole_quotient(e: Emitter, inputs, result, args) -> Value:
@@ -262,7 +262,8 @@ def _whole_quotient(e: Emitter, inputs, result, args) -> Value:
     rest = e.settled(_build(e, "fmod({0}, {1})", inputs, result, args))
     types = [*inputs, result]
     near = e.settled(_build(e, "(({0} - {2})/{1} - ({2} != 0 && ({2} < 0) != ({1} < 0) ? 1 : 0))", types, result, [*args, rest]))
-    return _build(e, "({1} == 0 ? {0}/{1} : {2} - floor({2}) > 0.5 ? floor({2}) + 1 : floor({2}))", types, result, [*args, near])
+    whole = "({1} == 0 ? {0}/{1} : {2} == 0 ? {0}/{1}*0 : {2} - floor({2}) > 0.5 ? floor({2}) + 1 : floor({2}))"  # a zero has the quotient's sign
+    return _build(e, whole, types, result, [*args, near])
 
 
 def cast(e: Emitter, x, dtype) -> Value:

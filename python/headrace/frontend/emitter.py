@@ -218,7 +218,7 @@ class Emitter:
             self.write(target.of, index, target.joined(text, index))
             return
         if target.read_only:
-            raise ValueError("assignment destination is read-only: a diagonal, windows, or an array that is repeated; change a copy")
+            raise ValueError("assignment destination is read-only: a diagonal, windows, .flat of a part of an array, or an array that is repeated; change a copy")
         if target.root in self.counts:
             raise NotImplementedError(f"{target.name} is changed in place, and is an integer that may be a size: give it as an array with "
                                       "one element")

@@ -161,6 +161,8 @@ class Evaluator(Dispatch):
             raise Refused("a string with what the program computes", "return the values")
         if isinstance(a, (tuple, list, str)) or isinstance(b, (tuple, list, str)):
             return elementwise.PYTHON[name](a, b)
+        if name == "power" and type(b) is int and b == 2 and isinstance(a, Value) and a.dtype.kind == "b":
+            return elementwise.apply(self.emitter, "square", a)  # which has another type than np.power
         return elementwise.apply(self.emitter, name, a, b)
 
     def of_BinOp(self, n: ast.BinOp):
@@ -318,7 +320,9 @@ class Evaluator(Dispatch):
         if base is np.r_ or base is np.c_:
             return joining.by_subscript(self.emitter, base, key)
         if isinstance(base, Value):
-            return arrays.subscript(self.emitter, base, in_program(key))
+            made = arrays.subscript(self.emitter, base, in_program(key))
+            of_flat = isinstance(n.value, ast.Attribute) and n.value.attr == "flat"  # slices of x.flat are copies
+            return self.emitter.materialize(made) if of_flat and made.ndim else made
         if (made := self.special(base, "getitem", key)) is not NotImplemented:
             return made
         if isinstance(key, (Value, Size)) and isinstance(base, (list, tuple, dict)):

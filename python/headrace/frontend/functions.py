@@ -431,13 +431,15 @@ def attribute(e: Emitter, v: Value, name: str):
         return product(v.shape)
     if name in ("real", "imag"):
         return FUNCTIONS[getattr(np, name)](e, v)
+    if name == "flat":
+        return arrays.flat(e, v)
     if name == "grad":
         return tape.grad(e, v)
     if name in METHODS:
         return Method(v, METHODS[name], name)
     if name in LATER:
         return Method(v, FUNCTIONS[getattr(np, name)], name)
-    raise UnknownAttribute(f"arrays in programs have no attribute '{name}'", name, [*METHODS, *LATER, "T", "mT", "shape", "ndim", "dtype", "size", "real", "imag"])
+    raise UnknownAttribute(f"arrays in programs have no attribute '{name}'", name, [*METHODS, *LATER, "T", "mT", "flat", "shape", "ndim", "dtype", "size", "real", "imag"])
 
 
 # Methods whose functions other files register.

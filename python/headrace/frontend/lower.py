@@ -9,7 +9,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..trees import has_parts, items, mapped
-from . import arrays, creation, elementwise, gathers, growing, sizes
+from . import arrays, creation, elementwise, gathers, growing, sizes, windows
 from .again import Again
 from .asserting import Asserting
 from .constructs import NoPlace
@@ -138,6 +138,8 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
                 self.emitter.store(view, elementwise.cast(self.emitter, value, view.dtype))
         elif has_attributes(owner := self.value(target.value)):
             self.set_attribute(owner, target.attr, value)
+        elif target.attr == "flat":
+            windows.putmask(self.emitter, self._changed(target.value), True, in_program(value))
         else:
             part = self._part(target)
             self.emitter.store(part, elementwise.cast(self.emitter, value, part.dtype))
@@ -214,7 +216,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
             return growing.settled(self.emitter, value if itself else growing.noted(self.emitter, kept))
         if isinstance(value, Selected):
             return value.kept()
-        if isinstance(value, Value) and (not isinstance(value, (Array, Part)) or value.ndim == 0):
+        if isinstance(value, Value) and (not isinstance(value, (Array, Part)) or value.ndim == 0 and not value.in_place):
             kept = self.emitter.materialize(value, hint)
             kept.count = value.count
             self.note_sharing(hint, kept, value)
@@ -278,7 +280,7 @@ class Lowering(Again, Sharing, Resizing, Paths, WrittenOut, Local, Imports, Part
                 value = value.place()
             if isinstance(value, OutOfScope):
                 del self.scope.names[name]
-            elif name in bound or not (isinstance(value, (Array, Part)) and value.ndim):  # arrays: x += … changes them in place
+            elif name in bound or not (isinstance(value, (Array, Part)) and (value.ndim or value.in_place)):  # arrays: x += … changes them in place
                 self._variables[name] = self._own(name, value)
         self.own_fields()
 

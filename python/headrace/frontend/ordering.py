@@ -9,8 +9,8 @@ from .derived import along, do, floats, op
 from .emitter import Emitter
 from .errors import NeedsNumbers
 from .functions import METHODS, handles
-from .sizes import product
-from .values import Array, Value, value_of
+from .sizes import minimum, product
+from .values import Array, Value, number_text, typed_number, value_of
 
 
 def ordered(e: Emitter, name: str, a, axis, least=None) -> tuple[Value, Value, int]:
@@ -94,7 +94,8 @@ def _nan_quantile(e: Emitter, values: Value, k: int, q) -> Value:
     low = e.materialize(op(e, "maximum", elementwise.cast(e, op(e, "floor", at), np.int64), 0), "low")
     a0, a1 = _beside(e, values, k, low, n)
     part = elementwise.cast(e, op(e, "subtract", at, low), values.dtype)
-    return op(e, "add", a0, op(e, "multiply", op(e, "subtract", a1, a0), part))
+    made = op(e, "add", a0, op(e, "multiply", op(e, "subtract", a1, a0), part))
+    return elementwise.where(op(e, "equal", n, 0), np.nan, made)
 
 
 def _beside(e: Emitter, values: Value, k: int, low: Value, n: Value) -> list[Value]:
@@ -102,7 +103,7 @@ def _beside(e: Emitter, values: Value, k: int, low: Value, n: Value) -> list[Val
     last = op(e, "maximum", op(e, "subtract", n, 1), 0)
     high = e.materialize(op(e, "minimum", op(e, "add", low, 1), last), "high")
     places = [arrays.keep_dims(p, [k], values.ndim) for p in (low, high)]
-    return [e.settled(along(e, e.settled(do(e, np.take_along_axis, values, p, k)), k, 0)) for p in places]
+    return [e.settled(along(e, e.settled(_at_places(values, p, k)), k, 0)) for p in places]
 
 
 def _nan_median(e: Emitter, values: Value, k: int, q) -> Value:
@@ -110,7 +111,8 @@ def _nan_median(e: Emitter, values: Value, k: int, q) -> Value:
     low = e.materialize(op(e, "floor_divide", op(e, "maximum", op(e, "subtract", n, 1), 0), 2), "low")
     a0, a1 = _beside(e, values, k, low, n)
     both = op(e, "add", op(e, "multiply", a0, 0.5), op(e, "multiply", a1, 0.5))
-    return elementwise.where(op(e, "equal", op(e, "remainder", n, 2), 0), both, a0)
+    made = elementwise.where(op(e, "equal", op(e, "remainder", n, 2), 0), both, a0)
+    return elementwise.where(op(e, "equal", n, 0), np.nan, made)
 
 
 def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float, of=_quantile):
@@ -163,14 +165,23 @@ def nanmedian(e, a, axis=None, *, keepdims=False):
     return _each_q(e, "nanmedian", a, 0.5, axis, keepdims, 1, _nan_median)
 
 
+def _at_places(values: Value, place: Value, k: int) -> Value:
+    """np.take_along_axis; NaN where there is no such element."""
+    nothing = typed_number(np.nan, values.dtype)
+    return Value(values.dtype, place.shape, lambda i: f"({values.at([place.at(i) if d == k else x for d, x in enumerate(i)])} ?? {nothing})")
+
+
 @handles(np.median)
 def median(e, a, axis=None, *, keepdims=False):
     """Of n // 2 + 1 elements, the smallest in any order: the largest, or its mean with the one before it."""
     v, k, axes, ndim = _one_axis(e, a, axis)
     n = v.shape[k]
-    values, _, _ = ordered(e, "median", v, k, n // 2 + 1) if n != 0 else (v, None, k)
+    if n == 0:
+        made = Value(v.dtype, [s for d, s in enumerate(v.shape) if d != k], lambda i: number_text(np.nan, v.dtype))
+        return arrays.keep_dims(made, axes, ndim) if keepdims else made
+    values, _, _ = ordered(e, "median", v, k, minimum(n // 2 + 1, n))
     place = e.settled(do(e, np.argmax, values, k, keepdims=True))
-    most = e.settled(do(e, np.take_along_axis, values, place, k))
+    most = e.settled(_at_places(values, place, k))
     others = Value(values.dtype, values.shape, lambda i: f"({place.at([x if d != k else '0' for d, x in enumerate(i)])} == {i[k]} ? -inf : {values.at(i)})")
     before = do(e, np.max, others, k, keepdims=True)
     mean = op(e, "add", *(op(e, "multiply", x, elementwise.cast(e, 0.5, values.dtype)) for x in (before, most)))

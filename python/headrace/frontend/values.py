@@ -24,6 +24,7 @@ class Value:
 
     count: Size | None = None
     sources: tuple = ()  # of a choice between arrays: these, with which Python would share memory
+    in_place = False  # of numbers: whether x += … changes this memory, as it does with arrays without dimensions
 
     def __init__(self, dtype, shape: Sequence, at: Callable[[list[str]], str], weak: bool = False):
         self.dtype = np.dtype(dtype)
@@ -141,7 +142,6 @@ class Array(Value):
         return all(isinstance(step, int) for d in self.dims for _, step in d.terms)
 
     read_only = False  # of views in which an element of memory is several
-    in_place = False  # of numbers: whether x += … changes this memory, as it does with arrays without dimensions
     _covers = True  # of views: whether the sizes are the container's, too
 
     def view(self, shape: Sequence, dims: Sequence[Dim]) -> Array:

@@ -8,7 +8,7 @@ from . import arrays, creation, elementwise, gathers
 from .derived import do, known
 from .emitter import Emitter
 from .functions import handles
-from .sizes import minimum
+from .sizes import atom, minimum
 from .values import Array, Dim, Value, show, value_of
 
 
@@ -75,8 +75,21 @@ def copyto(e: Emitter, dst, src, *, where=True):
 def putmask(e: Emitter, a, mask, values):
     v = value_of(values)
     if v.ndim and v.shape != a.shape:
-        raise NotImplementedError("np.putmask with values of another shape, which NumPy repeats")
+        a, v = value_of(a), do(e, np.ravel, v)
+        values = Value(v.dtype, a.shape, lambda i: v.at([f"({arrays.position(i, a.shape)}) % {atom(v.shape[0])}"]))
     copyto(e, a, values, where=mask)
+
+
+@handles(np.place)
+def place(e: Emitter, arr, mask, vals):
+    """The elements that the mask chooses get `vals`, one after the other and again from the first."""
+    arr, v = value_of(arr), do(e, np.ravel, vals)
+    if v.shape[0] == 0:
+        raise ValueError("np.place of no values")
+    counted = do(e, np.cumsum, elementwise.cast(e, do(e, np.ravel, elementwise.cast(e, value_of(mask), bool)), np.int64))
+    before = Value(np.int64, arr.shape, lambda i: f"({counted.at([arrays.position(i, arr.shape)])} - 1)")
+    values = Value(v.dtype, arr.shape, lambda i: v.at([f"max({before.at(i)}, 0) % {atom(v.shape[0])}"]))
+    copyto(e, arr, values, where=arrays.reshape(e, elementwise.cast(e, value_of(mask), bool), arr.shape))
 
 
 @handles(np.put)
