@@ -77,7 +77,7 @@ void RegisterConvolution(Registrar& r) {
           "let D = dim(w, 1) ; let M = dim(w, 0) // group\n" +
           Channels("x", "w") +
           "let xz = i32(x_zero_point ?: 0)\n"
-          "let wz = has(w_zero_point) && rank(w_zero_point) == 1 ? w_zero_point[o] : w_zero_point ?: 0\n"
+          "let wz = has(w_zero_point) && rank(w_zero_point) == 1 ? (len(w_zero_point) == 1 ? w_zero_point[0] : w_zero_point[o]) : w_zero_point ?: 0\n"
           "y[n, o, p..] += (i32(x[n, o // M * D + c, p * st + k * dl - lo] ?? x_zero_point ?: 0) - xz) * (i32(w[o, c, k..]) - i32(wz))")
       .Sample("x: u8[1, 2, 4, 4]; w: u8[3, 2, 3, 3]; x_zero_point: u8[] = 5; attr pads = [1, 1, 1, 1]");
   r.op("QLinearConv")

@@ -214,6 +214,9 @@ def corners_of_types():
     yield "rank 0 everywhere", text(21, "g (float x, float z) => (float y, int64[0] s) { t = Add(x, z) y = Softplus(t) s = Shape(y) }"), [np.float32(1.5), np.float32(-4)]
     for name, shape in (("rows", (0, 3)), ("columns", (3, 0))):
         yield f"no {name}", text(21, "g (float[N, M] x) => (float[N, M] y, float[N] s, float p) { y = Exp(x) ax = Constant<value_ints = [1]>() s = ReduceSum<keepdims = 0>(x, ax) p = ReduceSum<keepdims = 0>(x) }"), [f32(*shape)]
+    yield "a zero point of one element", text(21, """g (uint8[N, 2, 4, 4] x, uint8[3, 2, 3, 3] w) => (int32[N, 3, 2, 2] y) <uint8[1] p = {5}, uint8[1] q = {9}> {
+        y = ConvInteger(x, w, p, q)
+    }"""), [np.arange(64, dtype=np.uint8).reshape(2, 2, 4, 4), np.arange(54, dtype=np.uint8).reshape(3, 2, 3, 3)]
     yield "no batch through a layer", text(21, "g (float[N, 4] x, float[4, 3] w, float[3] b) => (float[N, 3] y) { t = Gemm(x, w, b) u = Relu(t) y = Softmax(u) }"), [f32(0, 4), f32(4, 3), f32(3)]
     yield "no inner dimension", text(21, "g (float[N, K] x, float[K, M] w) => (float[N, M] y) { y = MatMul(x, w) }"), [f32(2, 0), f32(0, 3)]
     yield "concat with nothing", text(21, "g (float[N, 2] x, float[M, 2] z) => (float[P, 2] y) { y = Concat<axis = 0>(x, z, x) }"), [f32(0, 2), f32(3, 2)]
