@@ -25,7 +25,8 @@ class Dimensions {
       if (!d.has_dim_value() && !IsUnknown(d)) names_.push_back(d.dim_param());
   }
   Status Fix() {
-    for (const auto& [name, size] : options_.dims) {
+    for (const auto& [given, size] : options_.dims) {
+      const std::string name = InModel(given);
       if (std::find(names_.begin(), names_.end(), name) == names_.end()) {
         std::string close = ClosestWord(name, names_), all;
         for (const std::string& n : names_)
@@ -55,6 +56,13 @@ class Dimensions {
   }
 
  private:
+  // A dimension may be called as in the program's text, too: "i32_" for "i32".
+  std::string InModel(const std::string& given) const {
+    const auto text = [&](const std::string& n) { return Identifier(n, "d") == given; };
+    if (std::find(names_.begin(), names_.end(), given) != names_.end()) return given;
+    const auto it = std::find_if(names_.begin(), names_.end(), text);
+    return it == names_.end() ? given : *it;
+  }
   // "2*N + 1" where N is itself a dimension: exporters write such.
   Expr Formula(const std::string& text) const {
     if (text.size() > 200 || text.find_first_of("+*/-") == std::string::npos) return {};

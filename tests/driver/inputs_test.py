@@ -4,7 +4,7 @@ import os
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 from tests.driver.command import CommandTest, onnx_relu
 
@@ -75,6 +75,13 @@ class InputsTest(CommandTest):
         self.run_headrace("grad", "-", "--output", "Y", "--wrt", "X", "--out", "g", "--backend", "interpreter", stdin=data)
         self.interpret("-", *GIVEN, "--input", "X=[1]", stdin=SUM)
         self.assertIn(b"E0502", self.run_headrace("check", "-", stdin=b"\x00\x01\x02", code=1).stderr)
+
+    def test_names_that_are_words_of_the_notation(self):
+        self.write("words.onnx", parser.parse_model('<ir_version: 10, opset_import: ["" : 21]> g (float[i32] i8, float[i32] if) => (float[i32] f64) { f64 = Add(i8, if) }'))
+        self.interpret("words.onnx", "--input", "i8=[1, 2]", "--input", "if=[3, 4]", "--output", "f64=@y.npy")
+        self.assertEqual(self.load("y.npy").tolist(), [4, 6])
+        for size in ("i32=3", "i32_=3"):  # as in the model, and as notes and `check` write it
+            self.assertIn("f64: f32[3]", self.interpret("words.onnx", "--dim", size).stdout)
 
     def test_a_value_that_decides_shapes(self):
         info = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
