@@ -130,7 +130,7 @@ Result<Passes> PassesOf(const Registry& r, const CompileRequest& request) {
 
 PipelineOptions OptionsOf(const CompileRequest& request) {
   PipelineOptions po;
-  po.verify = request.options.debug;
+  po.verify = request.options.debug || !request.pipeline.empty();  // passes of anybody's
   po.cancelled = request.options.cancelled;
   const std::string& dump = request.options.dump_dir;
   po.reproducer_dir = !dump.empty() ? dump + "/reproducer" : "/tmp/headrace-reproducer-" + std::to_string(getpid());

@@ -218,7 +218,8 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
     Diagnostic d;
     d.kind = ErrorKind::kInternal;
     d.code = "E0351";
-    d.message = "pass '" + step.name + "' failed on a valid program; this is a bug in headrace";
+    d.message = "pass '" + step.name + "' failed on a valid program; this is a bug in " +
+                (pass->plugin.empty() ? "headrace" : "plugin '" + pass->plugin + "'");
     d.got = trouble.ToString();
     if (!dir.empty()) d.hint = "please report it with the folder " + dir;
     return Status(d);

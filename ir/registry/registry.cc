@@ -110,6 +110,23 @@ void InsertInOrder(std::vector<std::unique_ptr<T>>& list, T item) {
   list.insert(at, std::make_unique<T>(std::move(item)));
 }
 
+// What a pass throws is an error of it.
+template <typename R, typename... A>
+std::function<R(A...)> Guarded(const std::string& pass, std::function<R(A...)> f) {
+  return [pass, f = std::move(f)](A... a) -> R {
+    std::string what;
+    try {
+      return f(static_cast<A>(a)...);
+    } catch (const std::bad_alloc&) {
+      throw;  // no fault of the pass
+    } catch (const std::exception& e) {
+      what = std::string(": ") + e.what();
+    } catch (...) {
+    }
+    return InternalError("pass '" + pass + "' threw an exception" + what);
+  };
+}
+
 bool VersionsMeet(int a_since, int a_until, int b_since, int b_until) {
   return a_since <= b_until && b_since <= a_until;
 }
@@ -173,11 +190,13 @@ Status Registry::Add(ExternalFunction f) {
 }
 Status Registry::Add(Pass p) {
   HR_RETURN_IF_ERROR(Incomplete(!p.run, "pass '" + p.name + "' without a function", impl_->Owner("")));
+  p.run = Guarded(p.name, std::move(p.run));
   const std::string owner = impl_->Owner(p.plugin);
   return AddNamed(impl_->tables, impl_->passes, std::move(p), "pass", owner);
 }
 Status Registry::Add(Transformation t) {
   HR_RETURN_IF_ERROR(Incomplete(!t.find || !t.apply, "transformation '" + t.name + "' that can't find or apply", impl_->Owner("")));
+  t.find = Guarded(t.name, std::move(t.find)), t.apply = Guarded(t.name, std::move(t.apply));
   if (!t.run) t.run = [t](Program& p, const PassOptions& o, const Registry& r) { return RunAdvised(t, p, o, r); };
   Pass pass;
   pass.name = t.name, pass.doc = t.doc, pass.options = t.options, pass.run = t.run;

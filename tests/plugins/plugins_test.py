@@ -17,6 +17,7 @@ DRIVER, SDK = (os.path.abspath(p) for p in sys.argv[1:3])
 EXAMPLES = os.path.abspath("plugins/example")
 DOCUMENT = os.path.abspath("docs/backward_rules.md")
 BAD = os.path.abspath("tests/plugins/bad_plugins.cc")
+BAD_PASSES = os.path.abspath("tests/plugins/bad_passes.cc")
 OWN_BACKEND = os.path.abspath("tests/plugins/own_backend.cc")
 COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
 
@@ -70,6 +71,18 @@ class Plugins(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 texts[backend, impl] = done.stdout
             self.assertEqual(len(set(texts.values())), 1, texts)
+
+    def test_passes_that_are_wrong_are_named_with_their_plugin(self):
+        plugin = self.build(BAD_PASSES, "bad_passes.so", "-L" + self.path("lib"), "-lheadrace")
+        text = "sdfg f(X: f32[3], Y: f32[3]) {\n  constant W: f32[3] = [1, 2, 3]\n  Y[i] = X[i] * W[i]\n}\n"
+        for name, why in (("bad-throw", "pass 'bad-throw' threw an exception: out of coffee"), ("bad-shorten", "error[E0207]")):
+            for args in (("opt", "-", "--pipeline", name), ("opt", "-", "--list", "--of", name), ("run", "-", "--pipeline", name + "; default")):
+                done = self.headrace("--plugin", plugin, *args, stdin=text)
+                if args[2] == "--list" and name == "bad-shorten":
+                    continue  # where it would go is no harm
+                self.assertIn(why, done.stderr)
+                if args[2] != "--list":
+                    self.assertIn(f"pass '{name}' failed on a valid program; this is a bug in plugin 'bad_passes'", done.stderr)
 
     def test_an_op_in_an_onnx_model(self):
         """Its type and sizes come from the plugin; nothing is declared."""
