@@ -170,7 +170,7 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
 namespace {
 
 Status Damaged(const std::string& folder, const std::string& what) {
-  return InvalidError("E0372", folder + " is damaged: " + what, "compile it again, or copy it again as a whole");
+  return InvalidError("E0372", folder + " is damaged: " + what, kArtifactRemedy);
 }
 
 // Every faulty file at once.

@@ -10,6 +10,8 @@
 
 namespace headrace::cpu {
 
+inline constexpr const char* kArtifactRemedy = "compile it again, or copy it again as a whole";
+
 struct ArtifactExternal {
   std::string name, symbol, library;
 };  // library: a file of the folder when loaded, a path when saved

@@ -112,6 +112,16 @@ TEST_F(ArtifactTest, DamageIsRefusedAndNamed) {
   EXPECT_TRUE(LoadArtifact(path_, {}, registry_).ok());
 }
 
+TEST_F(ArtifactTest, WhatIsNotCheckedAndCantBeLoadedIsToBeCompiledAgain) {
+  Write("program.so", "no code");
+  CompileOptions unchecked;
+  unchecked.verify_artifact = false;
+  const auto e = LoadArtifact(path_, unchecked, registry_);
+  ASSERT_FALSE(e.ok());
+  EXPECT_EQ(e.status().diagnostics()[0].code, "E0377");
+  EXPECT_EQ(e.status().diagnostics()[0].hint, "compile it again, or copy it again as a whole");
+}
+
 TEST_F(ArtifactTest, SwappedFilesAreRefused) {
   const std::string signature = Read("signature.txt"), weights = Read("weights.bin");
   Write("signature.txt", weights);

@@ -142,6 +142,7 @@ Result<std::unique_ptr<Executable>> LoadArtifact(const std::string& path, const 
   request.registry = &r;
   request.threads = o.threads;
   request.cancelled = o.cancelled;
+  request.remedy = kArtifactRemedy;
   return LoadProgram(std::move(request));
 }
 

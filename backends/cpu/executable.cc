@@ -290,8 +290,7 @@ Status CpuExecutable::Load() {
   library_ = dlopen(r_.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library_) {
     const std::string why = dlerror();
-    return InvalidError("E0377",
-                        "cannot load the compiled program: " + why, "headrace cache clear removes damaged entries");
+    return InvalidError("E0377", "cannot load the compiled program: " + why, r_.remedy);
   }
   info_ = static_cast<const headrace_program_info_t*>(dlsym(library_, HEADRACE_PROGRAM_INFO_SYMBOL));
   const auto init = reinterpret_cast<headrace_program_init_fn>(dlsym(library_, HEADRACE_PROGRAM_INIT_SYMBOL));
@@ -299,7 +298,7 @@ Status CpuExecutable::Load() {
   site_ = reinterpret_cast<int32_t (*)()>(dlsym(library_, "headrace_program_site"));
   free_ = reinterpret_cast<headrace_program_free_fn>(dlsym(library_, HEADRACE_PROGRAM_FREE_SYMBOL));
   if (!info_ || !init || !run_ || !free_ || info_->magic != HEADRACE_PROGRAM_MAGIC)
-    return InvalidError("E0377", r_.path + " is not a Headrace program");
+    return InvalidError("E0377", r_.path + " is not a Headrace program", r_.remedy);
   if (info_->abi_major != HEADRACE_PROGRAM_MAJOR)
     return InvalidError("E0373",
                         r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " +
@@ -311,7 +310,7 @@ Status CpuExecutable::Load() {
   binder_ = std::make_unique<Binder>(&r_.signature, std::move(sizes));
   calls_ = std::make_unique<CallPlan>(&r_.signature, info_);
   if (info_->n_constants != static_cast<int32_t>(r_.constants.size()))
-    return InvalidError("E0377", r_.path + " has other constants than its weights file");
+    return InvalidError("E0377", r_.path + " has other constants than its weights file", r_.remedy);
   for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
   const auto* attributes =
       static_cast<const hr_external_attributes*>(dlsym(library_, HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL));

@@ -29,6 +29,7 @@ struct LoadRequest {
   std::vector<std::pair<std::string, double>> report;
   std::vector<Origin> sites;                // of the program's statements, for errors of a run
   std::vector<ArtifactExternal> externals;  // where external functions come from that the registry lacks
+  std::string remedy = "headrace cache clear removes damaged entries";  // where it can't be loaded
 };
 Result<std::unique_ptr<Executable>> LoadProgram(LoadRequest r);
 
