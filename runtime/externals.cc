@@ -32,7 +32,34 @@ int32_t AddExternal(void* ctx, const hr_external* e) {
   return 0;
 }
 
+// Why `make` threw, or "".
+template <typename Make>
+std::string Guarded(Make&& make) {
+  try {
+    make();
+    return "";
+  } catch (const std::exception& x) {
+    return std::string("it threw an exception: ") + x.what();
+  } catch (...) {
+    return "it threw an exception";
+  }
+}
+
+std::string Create(const LoadedExternal& e, const hr_external_attributes* attributes, ExternalState& out) {
+  const std::string why =
+      Guarded([&] { out.state = e.create(attributes ? attributes->at : nullptr, attributes ? attributes->count : 0); });
+  if (out.state) out.destroy = e.destroy;
+  return why;
+}
+
 }  // namespace
+
+void ExternalState::End() const {
+  Guarded([&] {  // what it throws nobody waits for
+    if (release) release(user, state);
+    else if (destroy) destroy(state);
+  });
+}
 
 std::string LoadExternal(const std::string& library, const std::string& name, LoadedExternal& out) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays: the program calls into it
@@ -68,12 +95,7 @@ std::string LoadExternal(const std::string& library, const std::string& name, Lo
 std::string MakeState(const LoadedExternal& e, const hr_external_attributes* attributes, const hr_prepared_node* node,
                       const headrace_program_info_t& info, const void* const* constants, int32_t threads, ExternalState& out) {
   out = {};
-  if (!e.prepare) {
-    if (!e.create) return "";
-    out.state = e.create(attributes ? attributes->at : nullptr, attributes ? attributes->count : 0);
-    if (out.state) out.destroy = e.destroy;
-    return "";
-  }
+  if (!e.prepare) return e.create ? Create(e, attributes, out) : "";
   if (!node || !node->node) return "the program was compiled without what it needs to prepare its state: compile it again";
   hr_node copy = *node->node;
   std::vector<hr_port> inputs(copy.inputs, copy.inputs + copy.n_inputs);
@@ -90,18 +112,12 @@ std::string MakeState(const LoadedExternal& e, const hr_external_attributes* att
   copy.threads = threads > 0 ? threads : hr_runtime()->max_threads();
   std::string why;
   const hr_writer error = {&why, [](void* ctx, const char* text) { static_cast<std::string*>(ctx)->append(text ? text : ""); }};
-  try {
-    if (e.prepare(e.user, &copy, &out.state, &error) == 0) {
-      out.user = e.user, out.release = e.release;
-      return "";
-    }
-    if (why.empty()) why = "no reason given";
-  } catch (const std::exception& x) {
-    why = std::string("it threw an exception: ") + x.what();
-  } catch (...) {
-    why = "it threw an exception";
-  }
-  return why;
+  int32_t refused = 0;
+  const std::string thrown = Guarded([&] { refused = e.prepare(e.user, &copy, &out.state, &error); });
+  if (!thrown.empty()) return thrown;
+  if (refused) return why.empty() ? "no reason given" : why;
+  out.user = e.user, out.release = e.release;
+  return "";
 }
 
 }  // namespace headrace::runtime

@@ -25,10 +25,7 @@ struct ExternalState {
   void* user = nullptr;
   void (*destroy)(void* state) = nullptr;
   void (*release)(void* user, void* state) = nullptr;
-  void End() const {
-    if (release) release(user, state);
-    else if (destroy) destroy(state);
-  }
+  void End() const;  // once; drops what the plugin throws
 };
 // The state of one call: prepared from the node, if the function prepares, or created from its attributes. `constants` are the
 // program's (hr_init.constants). Why the function refuses, or "".

@@ -7,6 +7,8 @@
 #include <exception>
 #include <mutex>
 
+#include "ir/registry/call_contract.h"
+
 namespace headrace {
 namespace {
 
@@ -210,6 +212,29 @@ AttributeTexts::AttributeTexts(const Attributes& attributes) {
     r.text = text_.emplace_back(AttributeText(a)).c_str();
     if (const Tensor* t = std::get_if<Tensor>(&a.value)) r.tensor = &tensors_.emplace_back(values_.View(*t));
     view_.push_back(r);
+  }
+}
+
+Result<void*> CreateState(const ExternalFunction& f, const Attributes& attributes, const std::string& node) {
+  const AttributeTexts texts(attributes);
+  std::string why = "it threw an exception";
+  try {
+    return f.create(texts.data(), texts.size());
+  } catch (const std::exception& e) {
+    why += std::string(": ") + e.what();
+  } catch (...) {
+  }
+  return Refused(f.name, why, node);
+}
+
+void EndState(const ExternalFunction& f, void* state) {
+  try {
+    if (f.prepare) {
+      if (f.release) f.release(f.user, state);
+    } else if (f.destroy && state) {
+      f.destroy(state);
+    }
+  } catch (...) {  // nobody waits for it
   }
 }
 

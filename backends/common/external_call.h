@@ -38,6 +38,11 @@ class AttributeTexts {
   std::vector<hr_attribute> view_;
 };
 
+// The state that a node's attributes give, where `f` creates one. What it throws is E0678.
+Result<void*> CreateState(const ExternalFunction& f, const Attributes& attributes, const std::string& node);
+// Releases, or destroys; drops what the plugin throws.
+void EndState(const ExternalFunction& f, void* state);
+
 // Calls `f`. An output that holds a tensor has its final size and is filled in place; any other is made by the function
 // (kSequence: items are appended). It gets `scratch_bytes`, and writing beyond them is E0679. Errors name the function and `node`;
 // kInterrupted when `cancelled` turned true while it ran.

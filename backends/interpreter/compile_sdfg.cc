@@ -367,8 +367,7 @@ Result<Stmt> SdfgCompiler::CallStmt(NodeId id, const Library& l, const Origin& o
     HR_ASSIGN_OR_RETURN(s.state, PrepareCall(*s.function, view, {1, "interpreter", /*dense=*/true}));
     c_.out.states.emplace_back(s.function, s.state);
   } else if (s.function->create != nullptr) {
-    AttributeTexts attributes(l.attributes);
-    s.state = s.function->create(attributes.data(), attributes.size());
+    HR_ASSIGN_OR_RETURN(s.state, CreateState(*s.function, l.attributes, origin.Label()));
     c_.out.states.emplace_back(s.function, s.state);
   }
   return s;
@@ -521,10 +520,7 @@ Result<const SdfgPlan*> Compiler::Compile(Name name) {
 }  // namespace
 
 ProgramPlan::~ProgramPlan() {
-  for (auto& [function, state] : states)
-    if (function->prepare != nullptr) {
-      if (function->release != nullptr) function->release(function->user, state);
-    } else if (function->destroy != nullptr && state != nullptr) function->destroy(state);
+  for (auto& [function, state] : states) EndState(*function, state);
 }
 
 Result<std::shared_ptr<ProgramPlan>> Compile(const Program& p, const Registry& r) {

@@ -253,11 +253,7 @@ class Registrar {
   void Check(int32_t rc) { failed_ |= rc != 0; }
   template <typename State>
   static void* CreateState(const hr_attribute* attributes, int32_t n) {
-    try {
-      return new State(Attributes(attributes, n));
-    } catch (...) {
-      return nullptr;  // the call sees no state, and says so
-    }
+    return new State(Attributes(attributes, n));  // what it throws the host says
   }
 
   static const char* Ask(void* user, const hr_node* node) {

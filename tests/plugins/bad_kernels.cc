@@ -36,8 +36,35 @@ extern "C" HEADRACE_EXPORT int32_t bad_size(hr_call* call) {
   return call->allocate(call, 0, HR_F32, 1, &less);
 }
 
+// Of 100 chunks 40 throw; the first of them is told.
+extern "C" HEADRACE_EXPORT int32_t bad_chunks(hr_call* call) {
+  hr_call_parallel_for(
+      call, 100, [](void*, int64_t c) { if (c >= 60) throw std::runtime_error("chunk " + std::to_string(c)); }, nullptr);
+  return bad_copy(call);
+}
+extern "C" HEADRACE_EXPORT int32_t bad_caught(hr_call* call) {
+  try {
+    hr_call_parallel_for(call, 100, [](void*, int64_t) { throw 7; }, nullptr);
+  } catch (int) {
+    return bad_copy(call);
+  }
+  return 0;
+}
+
+struct NoState {
+  explicit NoState(const headrace_plugin::Attributes&) { throw std::runtime_error("no class today"); }
+};
+
 HEADRACE_PLUGIN("bad_kernels", "1.0") {
-  for (const char* name : {"bad_throw", "bad_throw_number", "bad_nothing", "bad_type", "bad_rank", "bad_size"}) r.external(name, name);
+  for (const char* name : {"bad_throw", "bad_throw_number", "bad_nothing", "bad_type", "bad_rank", "bad_size", "bad_chunks", "bad_caught"})
+    r.external(name, name);
+  r.external("bad_create", "bad_copy", [](const hr_attribute*, int32_t) -> void* { throw std::runtime_error("no state today"); }, nullptr);
+  r.external("bad_destroy", "bad_copy", [](const hr_attribute*, int32_t) -> void* { return new int; }, [](void*) { throw 7; });
+  r.external<NoState>("bad_class", "bad_copy");
+  Contract release;
+  release.prepare = [](const Node&) -> void* { return nullptr; };
+  release.release = [](void*) { throw std::runtime_error("too late"); };
+  r.external("bad_release", "bad_copy", release);
   Contract overrun;
   overrun.scratch = [](const Node&) { return "32"; };
   r.external("bad_overrun", "bad_overrun", overrun);

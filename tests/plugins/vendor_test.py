@@ -201,6 +201,18 @@ class Vendor(unittest.TestCase):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn(text, done.stderr)
 
+    def test_what_chunks_and_states_throw_is_an_error_or_dropped(self):
+        plugin = self.build(BAD, "bad.so", COMPILERS[0])
+        run = lambda name, *flags: subprocess.run([DRIVER, "--plugin", plugin, "run", name + ".sdfg", "--input", "X=[1, 2]", *flags], capture_output=True, text=True, cwd=self.folder)
+        for name, text in (("chunks", "error[E0654]: external function bad_chunks failed: chunk 60"), ("caught", ""),
+                           ("create", "error[E0678]: external function 'bad_create' refuses: it threw an exception: no state today"),
+                           ("class", "error[E0678]: external function 'bad_class' refuses: it threw an exception: no class today"), ("destroy", ""), ("release", "")):  # fmt: skip
+            self.write(name + ".sdfg", f"sdfg f(X: f32[2], Y: f32[2]) {{ call.bad_{name}(X = X) -> (Y = Y) }}\n")
+            for flags in (("--backend", "interpreter"), ("--threads", "1"), ("--threads", "8")):
+                done = run(name, *flags)
+                self.assertEqual(done.returncode in (1, 3), bool(text), done.stderr)
+                self.assertIn(text or "Y: f32[2] = 1 2", done.stdout + done.stderr)
+
     def test_plugins_of_older_interfaces_load_and_run(self):
         path = self.write("neg.sdfg", "sdfg f(X: f32[2, 2], Y: f32[2, 2]) { onnx.Neg(X = X) -> (Y = Y) }\n")
         np.save(self.folder + "/two.npy", np.array([[1, -2], [3, -4]], np.float32))
