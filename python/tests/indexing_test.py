@@ -220,10 +220,12 @@ class Indexing(Case):
             return y.size
 
         def in_two_loops(x):
+            y = x[x > 0.1]
             for k in range(2):
+                y = y * 2
                 for j in range(2):
-                    x = x[x > 0.2 * (j + k)]
-            return np.sum(x * x), x
+                    x, y = x[x > 0.2 * (j + k)], y[y > 0.5]
+            return np.sum(x * x), x, y
 
         self.same(above_mean, self.rng.random(40))
         self.same(early, self.rng.random(6))

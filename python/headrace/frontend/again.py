@@ -10,7 +10,6 @@ from .fields import at_once
 from .parts import part_of, whole_name, with_part
 from .source import TranslationError
 from .statements import RESULT
-from .values import value_of
 
 
 class _Before:
@@ -104,7 +103,7 @@ class Again:
         if whole not in names:
             self._retyped[retry.name] = retry
         elif isinstance(retry, Resized):
-            self.will_shrink(value_of(names[retry.name]).shape[0], names, self._variables)
+            self.will_shrink(retry.name, names, self._variables)
         else:
             names[whole] = with_part(names[whole], retry.name, self._as_retyped(part_of(names[whole], retry.name), retry))
 

@@ -46,8 +46,9 @@ class Resizing:
     def shrinks(self, name: str, names: dict) -> bool:
         return (name, value_of(names[name]).shape[0]) in self._shrinking
 
-    def will_shrink(self, size, names: dict, variables: dict) -> None:
-        self._shrinking |= {(n, size) for n, v in names.items()
+    def will_shrink(self, name: str, names: dict, variables: dict) -> None:
+        size = value_of(names[name]).shape[0]
+        self._shrinking |= {(name, size)} | {(n, size) for n, v in names.items()
                             if isinstance(v, Array) and v.ndim and v.shape[0] == size and n not in variables}
 
     @contextlib.contextmanager
