@@ -41,6 +41,22 @@ class Transforms(Case):
         self.agree(result)
         self.agree(lambda m: torch.func.vmap(torch.func.grad(lambda x: m(x).sin().sum()))(numbers(4, 3)))
 
+    def test_gradients_of_each_element_of_a_batch(self):
+        def result(m):
+            parameters, x = {name: p.detach() for name, p in m.named_parameters()}, numbers(4, 3)
+            loss = lambda p, row: torch.func.functional_call(m, p, (row[None],)).square().sum()  # noqa: E731
+            return torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, x)
+
+        self.agree(result)
+
+    def test_pulled_back_after_the_call(self):
+        def result(m):
+            parameters = {name: p.detach() for name, p in m.named_parameters()}
+            y, pull = torch.func.vjp(lambda p, x: torch.func.functional_call(m, p, (x,)), parameters, numbers(4, 3))
+            return y, pull(y), torch.func.vmap(pull)(torch.stack([y, 2 * y]))
+
+        self.agree(result)
+
     def test_batches_and_jacobians(self):
         self.agree(lambda m: torch.func.vmap(m)(numbers(4, 5, 3)))
         self.agree(lambda m: torch.func.vmap(m, in_dims=1)(numbers(3, 4)))

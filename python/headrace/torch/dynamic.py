@@ -9,6 +9,8 @@ import torch
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
+from .transformed import outside, plain
+
 GROWN = (5, 7, 11, 13)  # odd, so that a trace takes none of them for a multiple of something
 
 
@@ -85,7 +87,8 @@ def grown(args: tuple, kwargs: dict, moving: set[tuple[int, int]], fixed: Collec
         return None
     taken = {s for t in leaves if isinstance(t, torch.Tensor) for s in t.shape}
     sizes = [s for s in GROWN if s not in taken] or list(GROWN)
-    made = [_repeated(t, {d: sizes[d % len(sizes)] for d in dims}) if dims else t for t, dims in zip(leaves, ones)]
+    with outside():
+        made = [_repeated(plain(t), {d: sizes[d % len(sizes)] for d in dims}) if dims else t for t, dims in zip(leaves, ones)]
     return pytree.tree_unflatten(made, spec)
 
 

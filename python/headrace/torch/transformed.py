@@ -96,7 +96,8 @@ class Transformed(torch.autograd.Function):
         if ctx.pair is None or all(g is None for g in gradients):
             return (None,) * (n + 2)
         seeds = [conjugate(g) for g in gradients[:ctx.pair.outputs]]
-        return None, None, *gradients_of(ctx.owner, ctx.saved_tensors, ctx.needs_input_grad[2:], seeds)
+        saved = list(map(torch._C._functorch.unwrap_if_dead, ctx.saved_tensors))  # of torch.func.vjp, which has ended
+        return None, None, *gradients_of(ctx.owner, saved, ctx.needs_input_grad[2:], seeds)
 
     jvp = staticmethod(refuse_forward_mode)
 
