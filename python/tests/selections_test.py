@@ -173,6 +173,16 @@ class Selections(Case):
         with self.fails(TypeError, "cannot cast the result of add from float64 to int64", "d += 0.5"):
             headrace.program(rounds, backend="interpreter")(INPUTS[0])
 
+    def test_the_first_and_the_last_of_fewer(self):
+        def ends(x):
+            y = x[x > 0]
+            y[:2] += 1
+            return y[:3], y[-2:], y[:4:3], np.flatnonzero(x < 0)[:3], np.sum(y[:2] ** 2), np.diff(y[:3])
+
+        for x in ([1.0, -2.0, 3.0, 0.5, 2.0], [1.0, -2.0], [-1.0, -2.0]):
+            with self.subTest(x=x):
+                self.same(ends, np.array(x), backend="interpreter")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,7 +8,7 @@ from typing import Sequence
 import numpy as np
 
 from . import elementwise, gathers, reshaping, selections
-from .agreeing import with_elements
+from .agreeing import decided, with_elements
 from .emitter import Emitter
 from .errors import Unequal
 from .sizes import Size, atom, canonical, is_size, maximum, minimum, product, scaled
@@ -48,6 +48,10 @@ def slice_bounds(e: Emitter, s: slice, size):
 
     if up:
         begin, end = bound(s.start, 0), bound(s.stop, size)
+        if decided(e, size) and isinstance(s.stop, int) and s.stop > 0 == begin:  # the first of them, and the last: there may be fewer
+            end = minimum(s.stop, size)
+        if decided(e, size) and isinstance(s.start, int) and s.start < 0 and s.stop is None:
+            begin = maximum(size + s.start, 0)
         length = end - begin
     else:
         begin, end = bound(s.start, size - 1), bound(s.stop, -1)
