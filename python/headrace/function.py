@@ -14,6 +14,7 @@ import numpy as np
 from . import registrations
 from .compiled import Compiled
 from .frontend.calls import embed
+from .frontend.constructs import has_elements
 from .frontend.dispatch import hashable
 from .frontend.source import content, surroundings_read
 from .frontend.types import TYPES, Cell, Type, Weak
@@ -142,6 +143,8 @@ class Function:
             return Weak(_PYTHON_TYPES[type(value)])
         if is_tree(value):
             return tree_of(value, lambda leaf: self._type_of(name, leaf))
+        if has_elements(value):
+            raise TypeError(f"argument {name}: no program computes with a {type(value).__name__}: pass np.asarray(…) of it")
         if not hashable(value) and type(value).__module__ == "builtins":
             raise TypeError(f"argument {name}: a {type(value).__name__} can be no constant of a program: give a tuple or an array")
         return value

@@ -1,5 +1,6 @@
 """Wrong use: an exception of the fitting type whose text says what, where, and what to do; and right use from many sides at once."""
 
+import array
 import ctypes
 import os
 import tempfile
@@ -287,6 +288,19 @@ class ProgramsTest(Case):
             headrace.program(outside)(np.ma.array([1.0, 2.0], mask=[0, 1]))
         with self.fails(TypeError, "argument a: no program computes with a matrix: pass np.asarray(…) of it"):
             headrace.program(outside)(np.matrix([1.0, 2.0]))
+        class Readings:  # as a DataFrame
+            def __array__(self, dtype=None, copy=None):
+                return np.ones(2)
+
+        for what in (array.array("d", [1.0, 2.0]), memoryview(np.ones(2)), Readings()):
+            with self.fails(TypeError, f"argument a: no program computes with a {type(what).__name__}: pass np.asarray(…) of it"):
+                headrace.program(outside)(what)
+
+            def around(a):
+                return a + np.sum(what)
+
+            with self.fails(NotImplementedError, f"np.sum of a {type(what).__name__}", "hint: pass np.asarray(…) of it as an argument"):
+                headrace.program(around)(np.ones(2))
         with self.fails(TypeError, "argument a: a dict can be no constant"):
             headrace.program(outside)({"a": 1})
         with self.fails(TypeError, "headrace.program takes a function"):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import array
 import ast
 import builtins
 import collections
 from typing import Any, Callable
+
+import numpy as np
 
 from .errors import Refused
 
@@ -51,6 +54,20 @@ def check_place(function: Callable, with_data: bool) -> None:
         return
     if name:
         raise Refused(f"{name} has no place in a program", hint)
+
+
+def has_elements(value: Any) -> bool:
+    """Whether NumPy takes it for an array, which it is not: its elements may be others in the next call, and nobody looks."""
+    if isinstance(value, (np.ndarray, np.generic, type)):
+        return False
+    return isinstance(value, (array.array, memoryview)) or hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+
+
+def check_elements(function: Callable, values: list) -> None:
+    """Of NumPy's functions."""
+    if isinstance(function, np.ufunc) or (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy":
+        for value in filter(has_elements, values):
+            raise Refused(f"np.{function.__name__} of a {type(value).__name__}", "pass np.asarray(…) of it as an argument")
 
 
 class NoPlace(NotImplementedError):

@@ -14,7 +14,7 @@ import numpy as np
 from . import creation, elementwise, growing
 from ..trees import assembled, has_parts, is_record, items
 from .calling import BY_KEY, CALLING
-from .constructs import check_place
+from .constructs import check_elements, check_place
 from .errors import NoArray, Refused
 from .functions import FUNCTIONS, Method, stored, ufunc_method
 from .generators import is_generator
@@ -75,6 +75,7 @@ class Dispatch(Objects):
             raise Refused("np.vectorize, which calls a function for each element, has no place in a program",
                           "call the function with the whole array, with np.where in place of if")
         check_place(function, self._runtime([*args, *named.values()]))
+        check_elements(function, [*args, *named.values()])
         if isinstance(function, Type):
             function = function.dtype
         if isinstance(function, np.dtype):
@@ -267,6 +268,6 @@ def _of_library(function) -> bool:
 def hashable(x) -> bool:
     try:
         hash(x)
-    except TypeError:
+    except (TypeError, ValueError):  # of a memoryview that may be written
         return False
     return True
