@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import warnings
 import weakref
@@ -37,6 +38,11 @@ class Function:
         self._declared = {name: _annotation(function, p.annotation) for name, p in self._signature.parameters.items()}
         self._names = list(self._signature.parameters)
         self._open = [name for name, declared in self._declared.items() if declared is None]
+        self.__setstate__({})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What its calls leave is not there yet."""
+        vars(self).update(state)
         self._versions: dict[tuple, Translated] = {}
         self._keys: dict[tuple, tuple] = {}  # by element type and shape
         self._shown: dict[tuple, tuple[Translated, list]] = {}  # programs that the user has, with their parameters then
@@ -44,6 +50,23 @@ class Function:
         self._generation = registrations.generation
         self._lock = threading.Lock()
         self._bound: weakref.WeakValueDictionary[int, Bound] = weakref.WeakValueDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("_versions", "_keys", "_shown", "_made", "_generation", "_lock", "_bound")}
+
+    def __reduce_ex__(self, protocol):
+        """As functions are pickled: by its name, where that means it."""
+        meant: Any = sys.modules.get(self.__module__)
+        for name in self.__qualname__.split("."):
+            meant = getattr(meant, name, None)
+        return self.__qualname__ if meant is self else super().__reduce_ex__(protocol)
+
+    def __copy__(self) -> Function:
+        """As functions are copied."""
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Function:
+        return self
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """In a class it is a method, as a function is; one and the same for an object, while somebody has it."""

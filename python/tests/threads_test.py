@@ -1,6 +1,8 @@
 """Programs in many threads and processes: the GIL is free while they run, equal ones are compiled once, memory stays flat."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -39,6 +41,10 @@ def in_threads(n, work):
     if errors:
         raise errors[0]
     return results
+
+
+def doubled(x):
+    return 2 * x
 
 
 class Gil(Case):
@@ -104,6 +110,15 @@ def product(x: headrace.float64[N], y: headrace.float64[N]):
 
 
 class Flat(Case):
+    def test_programs_are_sent_as_functions_are(self):
+        x = np.arange(3.0)
+        gradient = headrace.grad(product, "y")
+        for made in (pickle.loads(pickle.dumps(product)), copy.copy(product), copy.deepcopy([product])[0]):
+            self.assertIs(made, product)
+        for made in (pickle.loads(pickle.dumps(gradient)), copy.deepcopy(gradient)):
+            self.close(made(x, x), np.sin(x))
+        self.close(pickle.loads(pickle.dumps(headrace.program(doubled, backend="interpreter")))(x), 2 * x)
+
     def test_eight_threads_take_gradients_of_one_function(self):
         gradient = headrace.value_and_grad(product, ("x", "y"))
 
