@@ -132,7 +132,8 @@ Status ScheduleRange(Sdfg* s, NodeId statement, Name index, const std::string& a
   }
   Map& map = std::get<Map>(s->nodes.Mutable(at.map).body);
   if (map.schedule == Schedule::kSequential && kind->second != Schedule::kSequential)
-    return Unfit("the iterations of '" + index.str() + "' have an order, which a map has not");
+    return Unfit("the iterations of '" + index.str() + "' have an order, which a map has not",
+                 map.ranges.size() > 1 ? "the ranges of one map run alike: part them before, reorder-ranges{order=i | j}" : "");
   map.schedule = kind->second;
   bool open = false;  // a kernel is scheduled once all its maps are
   ForEachNode(*s, [&](NodeId n) {
