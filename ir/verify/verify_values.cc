@@ -1,5 +1,5 @@
-// What lives in a body of a scheduled kernel has no value at first: what is read there was written there before. Shown wrong are reads
-// of elements that no write reaches, as far as ranges are numbers, and of registers that are written under a condition alone.
+// What lives in a body of a scheduled kernel, and what it gives, has no value at first: what is read there was written there before. Shown
+// wrong are reads of elements that no write reaches, as far as ranges are numbers, and of registers that are written under a condition alone.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -83,9 +83,12 @@ class Values {
   void Note(NodeId n, Name container, const std::vector<Expr>& index, bool flat, bool write, bool chosen) {
     const Container* c = s_.Find(container);
     const Name root = c ? RootOf(s_, container) : Name();
-    if (!c || !IsScoped(s_.Get(root).storage)) return;
+    if (!c || !(IsScoped(s_.Get(root).storage) || IsGiven(s_.Get(root)))) return;
     accesses_[root].push_back({n, index, flat || root != container, write, chosen, path_, {}});
   }
+
+  // A parameter that may have no value before; one that is read alone has.
+  static bool IsGiven(const Container& c) { return c.kind == ContainerKind::kParameter && !c.inout; }
 
   static size_t Common(const std::vector<Step>& a, const std::vector<Step>& b) {
     size_t n = 0;

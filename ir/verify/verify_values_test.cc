@@ -30,6 +30,14 @@ TEST(VerifyValues, ElementsThatNothingWrites) {
   EXPECT_EQ(Found(local + "    map u in 9:3 @vector { t[u] = 0 }" + kStore).substr(0, 5), "E0230");  // no iteration
 }
 
+TEST(VerifyValues, ElementsOfResults) {
+  const std::string most = "    map u in 8:16 @vector { Y[i, u] = X[i, u] }\n", all = "    map u in 0:16 @vector { Y[i, u] = Y[i, u] * 2 }";
+  EXPECT_EQ(Found(most + all), "E0230 'Y' is read where nothing was written before: dimension 1 was, in 8:16");
+  EXPECT_EQ(Found("    map u in 0:8 @vector { Y[i, u] = 0 }\n" + most + all), "");
+  EXPECT_EQ(Found(most + "    map u in 0:16 @vector { Y[i, u] = X[i, u] }"), "");
+  EXPECT_EQ(Found(most), "");  // what it leaves out is for its callers
+}
+
 TEST(VerifyValues, WhatIsWrittenSomewhere) {
   // Which elements these are shows when it runs.
   EXPECT_EQ(Found("    local t: f32[16] @worker\n    check t[I[i]]\n    t[I[i]] = 0" + std::string(kStore)), "");
