@@ -142,6 +142,8 @@ bool LoopStatements::Gather(BlockId loop, std::vector<NodeId>* statements, std::
 
 // Whether tasklets among them set numbers only that every iteration of their loop sets before it reads them. `all_in_one`: loop.
 bool LoopStatements::SetsOwnNumbers(const std::vector<NodeId>& statements, bool all_in_one) const {
+  const auto is_tasklet = [&](NodeId n) { return std::holds_alternative<Tasklet>(s_.nodes[n].body); };
+  if (std::none_of(statements.begin(), statements.end(), is_tasklet)) return true;
   std::unordered_set<uint32_t> ids;
   for (NodeId n : statements) ids.insert(n.value);
   const std::vector<Name> numbers = NumbersOf(ids);
@@ -165,7 +167,7 @@ bool LoopStatements::GoesInBlocks(BlockId loop, const std::function<bool(NodeId)
   std::unordered_set<Name> variables;
   if (!Gather(loop, &statements, &variables) || statements.size() > kMostStatements) return false;
   const bool fit = std::all_of(statements.begin(), statements.end(), [&](NodeId n) { return may(n) && !AddsUpSmallFloats(s_, n); });
-  return fit && SetsOwnNumbers(statements, variables.size() == 1) && !schedule::BlocksOf(s_, statements, variables).empty();
+  return fit && !schedule::BlocksOf(s_, statements, variables).empty() && SetsOwnNumbers(statements, variables.size() == 1);
 }
 
 NodeId LoopStatements::MapOf(BlockId loop, std::unordered_set<uint32_t>* statements) {

@@ -65,14 +65,13 @@ class Plugins(unittest.TestCase):
         model = self.write("clip.sdfg", SMOOTH_CLIP)
         for compiler in COMPILERS:
             plugin = self.build(EXAMPLES + "/smooth_clip.cc", f"clip_{compiler}.so", compiler=compiler)
-            results = []
+            texts = {}
+            x = "X=[-40, 1.34375, 2.578125, 3.796875, 40]"  # results lie far from where their sixth digit changes
             for backend, impl in (("interpreter", "pure"), ("cpu", "pure"), ("cpu", "external")):
-                done = self.headrace("--plugin", plugin, "run", model, "--backend", backend, "--impl", impl, "--output", "Y=@Y.npy")
+                done = self.headrace("--plugin", plugin, "run", model, "--backend", backend, "--impl", impl, "--input", x)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                results.append(np.load(self.path("Y.npy")))
-            self.assertEqual(results[0].shape, (5,))
-            for other in results[1:]:  # differences of floats below 1, each within 3 units of its last place
-                np.testing.assert_allclose(other, results[0], rtol=0, atol=4e-7)
+                texts[backend, impl] = done.stdout
+            self.assertEqual(len(set(texts.values())), 1, texts)
 
     def test_passes_that_are_wrong_are_named_with_their_plugin(self):
         plugin = self.build(BAD_PASSES, "bad_passes.so", "-L" + self.path("lib"), "-lheadrace")

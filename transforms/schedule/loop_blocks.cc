@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kManyBlocks = 16;     // for threads, if they are long enough then
 constexpr int64_t kShortestWalk = 512;  // of lanes through memory
-constexpr int64_t kUnknownTrips = 64;
+constexpr int64_t kUnknownBytes = 512;  // of one index
 
 bool MentionsOne(const Expr& e, const std::unordered_set<Name>& names) {
   const std::vector<Name> free = e ? FreeSymbols(e) : std::vector<Name>();
@@ -88,10 +88,10 @@ class Blocks {
       };
       const bool moves = std::any_of(variables_.begin(), variables_.end(), in_index);
       if (!in_index(t.map->ranges[place].index) || (moves && !written)) continue;
-      Expr bytes(ByteSize(s_.Get(root).dtype));
+      std::vector<Range> others;
       for (size_t k = 0; k < t.map->ranges.size(); ++k)
-        if (k != place && in_index(t.map->ranges[k].index)) bytes = bytes * TripsOf(t.map->ranges[k]);
-      return bytes;
+        if (k != place && in_index(t.map->ranges[k].index)) others.push_back(t.map->ranges[k]);
+      return Expr(ByteSize(s_.Get(root).dtype)) * TripsOf(others);
     }
     return Expr(0);
   }
@@ -158,11 +158,11 @@ std::optional<Scheduler::Statements> Scheduler::TryInBlocks(NodeId loop) {
   const std::vector<LoopBlocks> all = BlocksOf(*s_, statements, variables);
   if (all.empty()) return std::nullopt;
   const std::vector<NodeId> maps = MapsOf(*s_, statements);
-  const auto bytes = [](const LoopBlocks& b) { return AsInt(b.bytes).value_or(kUnknownTrips * 8); };
+  const auto bytes = [](const LoopBlocks& b) { return AsInt(b.bytes).value_or(kUnknownBytes); };
   const auto fits = [&](const LoopBlocks& b) { return bytes(b) <= d_.loop_block_bytes; };
   auto best = std::find_if(all.begin(), all.end(), fits);
   if (best == all.end()) best = std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return bytes(a) < bytes(b); });
-  Nest first = NestOf(*s_, maps[0]);
+  const Nest first = NestOf(*s_, maps[0]);
   const bool walks = LaneRange(*s_, first) == static_cast<int>(best->place);
   int64_t length = std::max<int64_t>(1, d_.loop_block_bytes / std::max<int64_t>(1, bytes(*best)));
   const auto trips = AsInt(Simplify(best->end - best->begin));

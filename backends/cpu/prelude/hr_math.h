@@ -228,18 +228,21 @@ static inline float hr_log1p(float a) {
   const float v = a < -1.0f ? __builtin_nanf("") : a == -1.0f ? -__builtin_inff() : r;
   return a != 0 && a < __builtin_inff() ? v : a;
 }
-/* expm1: as exp, but of 2^n (1 + q) the 1 is taken off before it is rounded; of half of it, for 2^128 is infinite. */
-static inline float hr_expm1(float a) {
-  const float x = a < -20.0f ? -20.0f : a, t = hr_fma(x, 1.44269504f, 12582912.0f), n = t - 12582912.0f;
-  float r = hr_fma(n, -0.693145752f, x);
-  r = hr_fma(n, -1.42860677e-6f, r);
+/* exp(r) - 1 for |r| <= log(2) / 2 */
+static inline float hr_expm1_near(float r) {
   float q = 1.3933650354165438e-03f;
   q = hr_fma(q, r, 8.363180121710235e-03f);
   q = hr_fma(q, r, 4.1666464914579496e-02f);
   q = hr_fma(q, r, 1.666657697579496e-01f);
   q = hr_fma(q, r, 5.000000013468379e-01f);
-  q = hr_fma(q * r, r, r);
-  const float half = hr_f32_bits((hr_bits_f32(t) << 23) + 0x3f000000u), v = 2.0f * hr_fma(half, q, half - 0.5f);
+  return hr_fma(q * r, r, r);
+}
+/* expm1: as exp, but of 2^n (1 + q) the 1 is taken off before it is rounded; of half of it, for 2^128 is infinite. */
+static inline float hr_expm1(float a) {
+  const float x = a < -20.0f ? -20.0f : a, t = hr_fma(x, 1.44269504f, 12582912.0f), n = t - 12582912.0f;
+  float r = hr_fma(n, -0.693145752f, x);
+  r = hr_fma(n, -1.42860677e-6f, r);
+  const float half = hr_f32_bits((hr_bits_f32(t) << 23) + 0x3f000000u), v = 2.0f * hr_fma(half, hr_expm1_near(r), half - 0.5f);
   return a > 88.7228317f ? __builtin_inff() : __builtin_copysignf(v, a);
 }
 /* From 10 on tanh is 1: no exponential is large or small. NaN is not far. */
@@ -269,14 +272,8 @@ static inline float hr_erf(float a) {
   g = hr_fma(g, t, 1.283791716374119e-01f);
   g = hr_fma(g, t, t); /* -log(erfc(t)) */
   const float n = __builtin_rintf(g * -1.44269504f), f = hr_fma(n, -0.693147182f, -g);
-  float q = 1.3933650354165438e-03f;
-  q = hr_fma(q, f, 8.363180121710235e-03f);
-  q = hr_fma(q, f, 4.1666464914579496e-02f);
-  q = hr_fma(q, f, 1.666657697579496e-01f);
-  q = hr_fma(q, f, 5.000000013468379e-01f);
-  q = hr_fma(q * f, f, f);
   const float s = hr_f32_bits((uint32_t)((int32_t)(n == n ? n : 0.0f) + 127) << 23);
-  return __builtin_copysignf(hr_fma(-s, q, 1.0f - s), a);
+  return __builtin_copysignf(hr_fma(-s, hr_expm1_near(f), 1.0f - s), a);
 }
 
 /* pow and log2 of floats through double: log2 as exponent + atanh series of (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)). */
