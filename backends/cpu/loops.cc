@@ -89,8 +89,9 @@ std::string LoopCode::UnitCount(const std::vector<LoopDim>& dims, Writer& w) {
 
 std::string LoopCode::Combine(WriteOp op, DType t, const std::string& a, const std::string& b) const {
   t = Computed(t);
-  if (op == WriteOp::kMax) return std::string("hr_max<") + ValueType(t) + ">(" + a + ", " + b + ")";
-  if (op == WriteOp::kMin) return std::string("hr_min<") + ValueType(t) + ">(" + a + ", " + b + ")";
+  // What is there comes second: the processor's own maximum gives that one where either is none, and only the other has to be looked at.
+  if (op == WriteOp::kMax) return std::string("hr_max<") + ValueType(t) + ">(" + b + ", " + a + ")";
+  if (op == WriteOp::kMin) return std::string("hr_min<") + ValueType(t) + ">(" + b + ", " + a + ")";
   const std::string token = op == WriteOp::kAdd ? " + " : " * ";
   if (t == DType::kBool) return "(" + a + (op == WriteOp::kAdd ? " | " : " & ") + b + ")";
   if (IsInteger(t)) {

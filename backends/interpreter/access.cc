@@ -99,8 +99,8 @@ R Combine(WriteOp op, R a, R b) {
   switch (op) {
     case WriteOp::kAdd: return a + b;
     case WriteOp::kMul: return a * b;
-    case WriteOp::kMax: return a != a || a > b ? a : b;
-    case WriteOp::kMin: return a != a || a < b ? a : b;
+    case WriteOp::kMax: return b != b || b > a ? b : a;  // of equal ones (0 and -0), that which is there
+    case WriteOp::kMin: return b != b || b < a ? b : a;
     case WriteOp::kAssign: break;
   }
   return b;

@@ -12,7 +12,8 @@ void RegisterSoftmax(Registrar& r) {
           "E[o.., k@axis] = exp(input[o.., k@axis] - M[o..])\n"
           "let step(v) = dtype(input) == f16 ? f16(v) : v  # temporaries of half precision are f32; ONNX's body rounds each step\n"
           "S[o..] += step(E[o.., k@axis])\n"
-          "output[o.., k@axis] = step(E[o.., k@axis]) / step(S[o..])")
+          "let part(e, s) = dtype(input) == f16 ? step(e) / step(s) : e * (1 / s)\n"
+          "output[o.., k@axis] = part(E[o.., k@axis], S[o..])")
       .Backward(
           "G[o..] += doutput[o.., k@axis] * output[o.., k@axis]\n"
           "dinput[o.., k@axis] = (doutput[o.., k@axis] - G[o..]) * output[o.., k@axis]")
@@ -27,7 +28,7 @@ void RegisterSoftmax(Registrar& r) {
           "M[o..] max= input[o.., k..]\n"
           "E[o.., k..] = exp(input[o.., k..] - M[o..])\n"
           "S[o..] += E[o.., k..]\n"
-          "output[o.., k..] = E[o.., k..] / S[o..]")
+          "output[o.., k..] = E[o.., k..] * (1 / S[o..])")
       .Backward(
           "let rank(o) = axis < 0 ? axis + rank(input) : axis\n"
           "G[o..] += doutput[o.., k..] * output[o.., k..]\n"
