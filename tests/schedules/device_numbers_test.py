@@ -18,6 +18,7 @@ ROWS = "(X: f32[500, {0}], Y: f32[500]) {{ Y[i] = 0; Y[i] += X[i, j] }}"
 COLUMNS = "(X: f32[300, 1000], Y: f32[1000]) { Y[j] = 0; Y[j] += X[i, j] }"
 FEW_COLUMNS = "(X: f32[300000, 64], Y: f32[64]) { Y[j] = 0; Y[j] += X[i, j] }"
 SCALED_ROWS = "(X: f32[N, 99], inout g: f32[99]) { transient m: f32 @register; map i in 0:N { m = 0; map j in 0:99 { m max= X[i, j] } map j in 0:99 { g[j] += m * X[i, j] } } }"
+CENTRED_ROWS = "(X: f32[500, 128], Y: f32[500, 128]) { transient m: f32 @register; map i in 0:500 { m = 0; map j in 0:128 { m += X[i, j] } map j in 0:128 { Y[i, j] = X[i, j] - m } } }"
 TIME_LOOP = "(R: f64[100000], inout X: f64[100000]) { call k(r = R, x = X) }\nkernel k(r: f64[100000], inout x: f64[100000]) { for t in 0:100 { map i in 0:100000 { x[i] = r[i] * x[i] } } }"
 TRANSPOSED = "(X: f32[1000, 1000], Y: f32[1000, 1000]) { Y[i, j] = 2 * X[j, i] }"
 TRANSPOSED_SYMBOLIC = "(X: f32[N, M], Y: f32[M, N]) { Y[i, j] = X[j, i] }"
@@ -39,6 +40,7 @@ EXAMPLES = [
     ("long-partial-bytes", 64, ROWS.format(1000)),
     ("most-parts", 5, FEW_COLUMNS),
     ("part-iterations", 500, SCALED_ROWS),
+    ("rows-together", 256, CENTRED_ROWS),
     ("loop-block-bytes", 65536, TIME_LOOP),
     ("transpose-elements", 32, TRANSPOSED_SYMBOLIC),
     ("square-elements", 64, TRANSPOSED),

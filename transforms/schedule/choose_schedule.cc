@@ -186,6 +186,7 @@ std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
   if (auto sum = CompletedSum(n)) return sum;
   if (auto pieces = Distributed(n)) return pieces;
   if (auto rows = ShortRows(n)) return rows;
+  if (auto rows = RowsTogether(n)) return rows;
   const Expr work = WorkOf(n.body);
   Statements body;
   for (NodeId id : n.body) {

@@ -35,6 +35,7 @@ constexpr Field kFields[] = {
     {"most-parts", &Device::most_parts},
     {"part-iterations", &Device::part_iterations},
     {"loop-block-bytes", &Device::loop_block_bytes},
+    {"rows-together", &Device::rows_together},
     {"tile-rows", &Device::tile_rows},
     {"tile-vectors", &Device::tile_vectors},
     {"tile-sums", &Device::tile_sums},

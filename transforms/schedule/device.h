@@ -14,7 +14,7 @@ struct Device {
   std::string name;
   int64_t vector_bytes = 0, chunk_operations = 0, row_elements = 0, sum_elements = 0, short_sum = 0, partial_bytes = 0,
           long_partial_bytes = 0, long_sum = 0, transpose_elements = 0, few_results = 0, most_choices = 0, short_row = 0,
-          middle_sum = 0, short_partial_bytes = 0, most_parts = 0, part_iterations = 0, loop_block_bytes = 0, tile_rows = 0, tile_vectors = 0, tile_sums = 0,
+          middle_sum = 0, short_partial_bytes = 0, most_parts = 0, part_iterations = 0, loop_block_bytes = 0, rows_together = 0, tile_rows = 0, tile_vectors = 0, tile_sums = 0,
           block_rows = 0, block_rows_turned = 0, block_columns = 0, block_depth = 0, block_columns_packed = 0,
           block_depth_packed = 0, block_depth_lines = 0, packed_rows = 0, register_square = 0, prefetch_elements = 0,
           tile_operations = 0, product_parts = 0, product_part = 0, term_results = 0, term_parts = 0, term_part = 0,

@@ -77,12 +77,16 @@ bool Scheduler::KeepApart(Nest n) {
   return std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
 }
 
-// Elements of arrays over the ranges in place of registers.
+// Arrays, of which each iteration has a part at `place` of their first dimensions, instead of what each has for itself.
 void Scheduler::SpreadOut(const Statements& body, const std::unordered_map<Name, Name>& arrays, const std::vector<Expr>& place) {
   const auto spread = [&](const Expr& value) {
     return Transform(value, [&](const Expr& e) -> Expr {
       const auto it = e.Is(ExprKind::kRead) ? arrays.find(e->name) : arrays.end();
-      return it == arrays.end() ? e : ReadExpr(it->second, place);
+      if (it == arrays.end()) return e;
+      ExprNode read = *e;
+      read.name = it->second;
+      read.args.insert(read.args.begin(), place.begin(), place.end());
+      return Expr(std::move(read));
     });
   };
   for (NodeId id : body) {
@@ -90,7 +94,7 @@ void Scheduler::SpreadOut(const Statements& body, const std::unordered_map<Name,
       Tasklet t = std::get<Tasklet>(s_->nodes[id].body);
       t.value = spread(t.value);
       for (Expr& e : t.index) e = spread(e);
-      if (const auto it = arrays.find(t.target); it != arrays.end()) t.target = it->second, t.index = place, t.flat = false;
+      if (const auto it = arrays.find(t.target); it != arrays.end()) t.target = it->second, t.index.insert(t.index.begin(), place.begin(), place.end());
       s_->nodes.Mutable(id).body = std::move(t);
       continue;
     }

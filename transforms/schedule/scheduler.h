@@ -111,6 +111,11 @@ class Scheduler {
   Statements WithoutSums(const Statements& body, const std::unordered_map<Name, int>& touches);
   bool KeepApart(Nest n);
   void SpreadOut(const Statements& body, const std::unordered_map<Name, Name>& arrays, const std::vector<Expr>& place);
+  // ---- rows_together.cc ----
+  std::optional<Statements> RowsTogether(const Nest& n);
+  std::optional<Statements> TryRowsTogether(Nest n);
+  int64_t RowsAtOnce(const Nest& n) const;
+  std::vector<Name> PassedOn(const Nest& n) const;
   // ---- short_rows.cc ----
   std::optional<Statements> ShortRows(const Nest& n);
   std::optional<Statements> TryShortRows(Nest n);

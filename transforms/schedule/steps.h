@@ -1,5 +1,7 @@
 // The steps that schedules are made of. Each keeps what the kernel computes; each is a transformation that `opt --apply` takes.
 #pragma once
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "transforms/schedule/nest.h"
@@ -53,6 +55,22 @@ NodeId Put(Sdfg* s, Name target, std::vector<Expr> index, WriteOp op, Expr value
 
 // Tasklets that run once more, elsewhere: what they write to registers of one number is in registers of their own there.
 std::vector<Tasklet> WithOwnRegisters(Sdfg* s, std::vector<Tasklet> body);
+// The index of a loop that is put around statements once they have schedules: as long as this lives, no fresh name is its own.
+class Around {
+ public:
+  Around(Sdfg* s, Name index) : s_(s), index_(index) { s_->symbol_params.push_back(index); }
+  ~Around() {
+    const auto at = std::find(s_->symbol_params.rbegin(), s_->symbol_params.rend(), index_);
+    if (at != s_->symbol_params.rend()) s_->symbol_params.erase(std::next(at).base());
+  }
+  Around(const Around&) = delete;
+  Around& operator=(const Around&) = delete;
+
+ private:
+  Sdfg* s_;
+  Name index_;
+};
+
 // A name that no container, size or index of the kernel has.
 Name FreshIn(const Sdfg& s, const std::string& stem, const std::vector<Name>& also_taken = {});
 
