@@ -162,12 +162,45 @@ bool LoopStatements::SetsOwnNumbers(const std::vector<NodeId>& statements, bool 
   return true;
 }
 
-bool LoopStatements::GoesInBlocks(BlockId loop, const std::function<bool(NodeId)>& may) const {
+// The same of several; numbers are those of one loop.
+bool LoopStatements::Gather(const std::vector<Part>& parts, std::vector<NodeId>* statements, std::unordered_set<Name>* variables) const {
+  return std::all_of(parts.begin(), parts.end(), [&](const Part& p) {
+    std::vector<NodeId> own{p.statement};
+    std::unordered_set<Name> around;
+    if (p.loop.valid()) {
+      own.clear();
+      if (!Gather(p.loop, &own, &around)) return false;
+    }
+    if (!SetsOwnNumbers(own, around.size() == 1)) return false;
+    statements->insert(statements->end(), own.begin(), own.end());
+    variables->insert(around.begin(), around.end());
+    return true;
+  });
+}
+
+bool LoopStatements::GoInBlocks(const std::vector<Part>& parts, const std::function<bool(NodeId)>& may) const {
   std::vector<NodeId> statements;
   std::unordered_set<Name> variables;
-  if (!Gather(loop, &statements, &variables) || statements.size() > kMostStatements) return false;
+  if (!Gather(parts, &statements, &variables) || statements.size() > kMostStatements) return false;
   const bool fit = std::all_of(statements.begin(), statements.end(), [&](NodeId n) { return may(n) && !AddsUpSmallFloats(s_, n); });
-  return fit && !schedule::BlocksOf(s_, statements, variables).empty() && SetsOwnNumbers(statements, variables.size() == 1);
+  return fit && !schedule::BlocksOf(s_, statements, variables).empty();
+}
+
+std::vector<Name> LoopStatements::OfBlocks(const std::vector<Part>& parts) const {
+  std::vector<NodeId> statements;
+  std::unordered_set<Name> variables;
+  if (!Gather(parts, &statements, &variables)) return {};
+  const std::vector<schedule::LoopBlocks> blocks = schedule::BlocksOf(s_, statements, variables);
+  std::unordered_set<uint32_t> ids;
+  for (NodeId n : statements) ids.insert(n.value);
+  std::vector<Name> out;
+  for (Name n : s_.order) {
+    const Container& c = s_.Get(n);
+    const bool own = c.kind == ContainerKind::kTransient && c.storage == Storage::kArena && !c.output && !c.shape.empty();
+    if (!own || uses_.Of(n).viewed || uses_.Of(n).writes.empty() || !IsInside(uses_.Of(n), ids)) continue;
+    if (std::all_of(blocks.begin(), blocks.end(), [&](const schedule::LoopBlocks& b) { return b.MayKeep(s_, n); })) out.push_back(n);
+  }
+  return out;
 }
 
 NodeId LoopStatements::MapOf(BlockId loop, std::unordered_set<uint32_t>* statements) {
@@ -186,20 +219,25 @@ NodeId LoopStatements::MapOf(BlockId loop, std::unordered_set<uint32_t>* stateme
   return s_.AddNode(std::move(map), s_.blocks[loop].origin);
 }
 
-// Transients without a dimension that nothing else uses.
-std::vector<Name> LoopStatements::NumbersOf(const std::unordered_set<uint32_t>& statements) const {
+// Whether nothing else uses it.
+bool LoopStatements::IsInside(const Usage& u, const std::unordered_set<uint32_t>& statements) const {
   const auto inside = [&](const std::vector<uint32_t>& at) {
     return std::all_of(at.begin(), at.end(), [&](uint32_t k) {
       const NodeId n = uses_.positions()[k].statement;
       return n.valid() && statements.count(n.value);
     });
   };
+  return inside(u.reads) && inside(u.writes);
+}
+
+// Transients without a dimension that nothing else uses.
+std::vector<Name> LoopStatements::NumbersOf(const std::unordered_set<uint32_t>& statements) const {
   std::vector<Name> out;
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
     if (c.kind != ContainerKind::kTransient || c.storage != Storage::kArena || !c.shape.empty()) continue;
     const Usage& u = uses_.Of(n);
-    if (!u.viewed && !u.writes.empty() && inside(u.reads) && inside(u.writes)) out.push_back(n);
+    if (!u.viewed && !u.writes.empty() && IsInside(u, statements)) out.push_back(n);
   }
   return out;
 }
@@ -226,12 +264,16 @@ NodeId LoopStatements::Make(BlockId loop) {
   return WithRegisters(map, statements);
 }
 
-NodeId LoopStatements::Make(const std::vector<NodeId>& statements) {
+NodeId LoopStatements::Make(const std::vector<Part>& parts) {
   std::unordered_set<uint32_t> ids;
-  for (NodeId n : statements) ids.insert(n.value);
+  std::vector<NodeId> body;
+  for (const Part& p : parts) {
+    if (!p.loop.valid()) ids.insert(p.statement.value);
+    body.push_back(p.loop.valid() ? MapOf(p.loop, &ids) : p.statement);
+  }
   const Range once{s_.FreshName("once"), Expr(0), Expr(1), Expr(1)};
-  const NodeId map = s_.AddNode(Map{{once}, statements, Schedule::kSequential}, s_.nodes[statements[0]].origin);
-  return WithRegisters(map, ids);
+  const Origin origin = s_.nodes[body[0]].origin;
+  return WithRegisters(s_.AddNode(Map{{once}, std::move(body), Schedule::kSequential}, origin), ids);
 }
 
 NodeId LoopStatements::WithRegisters(NodeId map, const std::unordered_set<uint32_t>& statements) {

@@ -8,6 +8,8 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
+#include "ir/verify/verify.h"
+#include "transforms/loop_groups.h"
 #include "transforms/loop_statement.h"
 #include "transforms/uses.h"
 
@@ -228,8 +230,8 @@ class Kernels {
 
 class Outliner {
  public:
-  Outliner(Program& p, Kernels& kernels, Sdfg& s, const Ask& ask, int64_t thread_operations)
-      : p_(p), kernels_(kernels), s_(s), ask_(ask), thread_operations_(thread_operations) {
+  Outliner(Program& p, Kernels& kernels, Sdfg& s, const Ask& ask, const LoopKernels& loops)
+      : p_(p), kernels_(kernels), s_(s), ask_(ask), thread_operations_(loops.thread_operations), groups_(loops.groups) {
     for (Name n : s.order) {
       const Container& c = s.Get(n);
       if (c.kind == ContainerKind::kView && !LiesInside(s, c)) loose_.insert(n);
@@ -238,6 +240,7 @@ class Outliner {
   }
 
   bool Run() {
+    if (groups_) JoinLoops();
     Blocks(s_.body);
     if (!changed_) return false;
     std::unordered_set<Name> dead, used;
@@ -310,7 +313,7 @@ class Outliner {
     if (thread_operations_ == 0 || DecidesSizes(loop)) return false;
     if (!loops_) loops_.emplace(p_, &s_);
     const auto may = [&](NodeId n) { return CanBeKernel(n, TouchedBy(s_, n, callees_)); };
-    if (!loops_->Fits(loop, given_, thread_operations_, may) && !loops_->GoesInBlocks(loop, may)) return false;
+    if (!loops_->Fits(loop, given_, thread_operations_, may) && !loops_->GoInBlocks({{{}, loop}}, may)) return false;
     Match m;
     m.sdfg = s_.name, m.blocks = {loop};
     if (!ask_(m)) return false;
@@ -322,6 +325,76 @@ class Outliner {
     return true;
   }
 
+  // The loops that no other one is around, with what stands beside them: loop_groups.h.
+  void JoinLoops() {
+    const auto is_loop = [&](BlockId b) { return std::holds_alternative<Loop>(s_.blocks[b].control); };
+    if (std::none_of(s_.body.begin(), s_.body.end(), is_loop)) return;
+    if (!loops_) loops_.emplace(p_, &s_);
+    const auto may = [&](NodeId n) { return CanBeKernel(n, TouchedBy(s_, n, callees_)); };
+    transforms::LoopGroups groups(s_, *loops_, callees_, may, [&](const std::vector<transforms::Part>& g) { return Join(g); });
+    std::vector<BlockId> out, run;
+    std::vector<transforms::Part> parts;
+    const auto end_run = [&] {
+      if (groups.Run(&parts)) run = BlocksOf(parts);
+      out.insert(out.end(), run.begin(), run.end());
+      run.clear(), parts.clear();
+    };
+    const std::vector<BlockId> body = s_.body;
+    for (BlockId b : body) {
+      const auto* state = std::get_if<State>(&s_.blocks[b].control);
+      const bool moves = state ? std::all_of(state->statements.begin(), state->statements.end(), [&](NodeId n) { return may(n) && !SharesRegister(n); })
+                               : is_loop(b) && !DecidesSizes(b) && loops_->GoInBlocks({{{}, b}}, may);
+      if (!moves) end_run();
+      (moves ? run : out).push_back(b);
+      if (!moves) continue;
+      if (!state) parts.push_back({{}, b});
+      else for (NodeId n : state->statements) parts.push_back({n, {}});
+    }
+    end_run();
+    s_.body = std::move(out);
+  }
+
+  // Whether it uses a register that lives outside of it.
+  bool SharesRegister(NodeId n) const {
+    const std::vector<Home> homes = HomesOf(s_, {n});
+    return std::any_of(homes.begin(), homes.end(), [](const Home& h) { return !h.owner.valid(); });
+  }
+
+  std::vector<BlockId> BlocksOf(const std::vector<transforms::Part>& parts) {
+    std::vector<BlockId> out;
+    bool open = false;
+    for (const transforms::Part& p : parts) {
+      if (p.loop.valid()) out.push_back(p.loop);
+      else if (open) std::get<State>(s_.blocks.Mutable(out.back()).control).statements.push_back(p.statement);
+      else out.push_back(s_.AddBlock(State{{}, {p.statement}}));
+      open = !p.loop.valid();
+    }
+    return out;
+  }
+
+  // One statement of them. Arrays that blocks can have for themselves are a worker's, as far as all that is read was written.
+  NodeId Join(const std::vector<transforms::Part>& group) {
+    Match m;
+    m.sdfg = s_.name;
+    for (const transforms::Part& p : group) {
+      if (p.loop.valid()) m.blocks.push_back(p.loop);
+      else m.statements.push_back(p.statement);
+    }
+    if (!ask_(m)) return {};
+    const std::vector<Name> own = loops_->OfBlocks(group);
+    const NodeId joined = loops_->Make(group);
+    const auto store = [&](Storage storage) {
+      for (Name n : own) s_.Mutable(n).storage = storage;
+    };
+    const Sdfg before = s_;
+    store(Storage::kWorker);
+    for (Name n : own) s_.Mutable(n).MakeRowMajor();
+    std::unordered_set<Name> all(s_.order.begin(), s_.order.end());
+    const Sdfg kernel = KernelOf(s_, joined, transforms::KeyOf(s_, joined, {}, all), all);
+    if (!own.empty() && !Verify(p_, kernel).ok()) s_ = before;
+    return joined;
+  }
+
   // Small statements of a loop's body that stand one after the other become one.
   void Group(BlockId state) {
     constexpr size_t kMostStatements = 64;
@@ -330,7 +403,9 @@ class Outliner {
     const auto end_run = [&] {
       Match m;
       m.sdfg = s_.name, m.statements = run;
-      if (run.size() > 1 && ask_(m)) out.push_back(loops_->Make(run));
+      std::vector<transforms::Part> parts;
+      for (NodeId n : run) parts.push_back({n, {}});
+      if (run.size() > 1 && ask_(m)) out.push_back(loops_->Make(parts));
       else out.insert(out.end(), run.begin(), run.end());
       run.clear();
     };
@@ -402,6 +477,7 @@ class Outliner {
   Sdfg& s_;
   const Ask& ask_;
   const int64_t thread_operations_;
+  const bool groups_;
   std::optional<transforms::LoopStatements> loops_;
   std::unordered_set<Name> loose_, written_;  // written: what may hold values that a statement changes
   std::vector<Range> given_;
@@ -415,14 +491,14 @@ Sdfg KernelOf(const Sdfg& s, NodeId statement, const StatementKey& key, const st
   return KernelMaker(s, key, written).Make(Name("k"), statement, {}, false);
 }
 
-Result<bool> Outline(Program& p, const Ask& ask, int64_t thread_operations) {
+Result<bool> Outline(Program& p, const Ask& ask, const LoopKernels& loops) {
   Kernels kernels(p);
   bool changed = false;
   const size_t count = p.sdfgs.size();
   for (size_t i = 0; i < count; ++i) {
     if (p.sdfgs[i]->kernel) continue;
     Sdfg copy = *p.sdfgs[i];
-    if (!Outliner(p, kernels, copy, ask, thread_operations).Run()) continue;
+    if (!Outliner(p, kernels, copy, ask, loops).Run()) continue;
     p.sdfgs[i] = std::make_shared<Sdfg>(std::move(copy));
     changed = true;
   }

@@ -14,15 +14,19 @@
 //        kernel k0(p0: f32[n0], p1: f32[n0, 8], n0: symbol) {
 //          for i0 in 1:n0 { local r0: f32 ; r0 = p0[i0] ; map i1 in 0:8 { p1[i0, i1] = p1[i0 - 1, i1] * r0 } } }
 //
-// and in other loops the small statements of a state that stand one after the other.
+// and in other loops the small statements of a state that stand one after the other; and loops that go block by block, with what stands
+// beside them (loop_groups.h).
 #pragma once
 #include "ir/registry/transformation.h"
 #include "transforms/statement_key.h"
 
 namespace headrace {
 
-// `thread_operations`: what is worth a thread's while; 0: loops stay.
-Result<bool> Outline(Program& p, const Ask& ask = IsAdvised, int64_t thread_operations = 0);
+struct LoopKernels {
+  int64_t thread_operations = 0;  // what is worth a thread's while; 0: loops stay
+  bool groups = false;            // whether loops that go block by block are joined: loop_groups.h
+};
+Result<bool> Outline(Program& p, const Ask& ask = IsAdvised, const LoopKernels& loops = {});
 
 // The kernel that it would make of a map of tasklets and maps. `written`: as the key's.
 Sdfg KernelOf(const Sdfg& s, NodeId statement, const transforms::StatementKey& key, const std::unordered_set<Name>& written);

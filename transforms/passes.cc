@@ -362,7 +362,7 @@ Status RegisterSteps(Registry& r) {
       [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
         if (Option(o, "device").empty()) return Outline(p, ask);
         HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
-        return Outline(p, ask, d.chunk_operations);
+        return Outline(p, ask, {d.chunk_operations, d.block_threads < 2});
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "choose-schedule", "gives kernels the loops, parts and lanes that a device description asks for, and a `plan` for those it names",

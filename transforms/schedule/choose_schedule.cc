@@ -116,8 +116,6 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
   const auto in_lanes = [&] {
     return Walk(lanes, n.body, kind == Schedule::kVector, share);
   };
-  if (!share) return Wrap(s_, {{outer, Schedule::kSequential}}, in_lanes());
-
   // Lines that are read across memory are read in short parts, so that what a line brings is used before it is lost.
   std::optional<size_t> across;
   for (NodeId id : n.body)
@@ -131,7 +129,8 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
       }
     }
   if (across && kind == Schedule::kVector)
-    if (auto squares = Transposed(n, lanes, outer, *across)) return squares;
+    if (auto squares = Transposed(n, lanes, outer, *across, share)) return squares;
+  if (!share) return Wrap(s_, {{outer, Schedule::kSequential}}, in_lanes());
   std::vector<Range> inner;
   if (across) {
     inner.push_back(outer[*across]);

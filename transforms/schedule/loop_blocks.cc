@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kManyBlocks = 16;     // for threads, if they are long enough then
 constexpr int64_t kShortestWalk = 512;  // of lanes through memory
 constexpr int64_t kUnknownBytes = 512;  // of one index
+constexpr int64_t kShortestKept = 64;   // … where what blocks keep for themselves is much,
+constexpr int64_t kNextCache = 16;      // which is near in the next cache, so many times as large
 
 bool MentionsOne(const Expr& e, const std::unordered_set<Name>& names) {
   const std::vector<Name> free = e ? FreeSymbols(e) : std::vector<Name>();
@@ -34,18 +36,28 @@ class Blocks {
   Blocks(const Sdfg& s, const std::vector<NodeId>& maps, const std::unordered_set<Name>& variables) : s_(s), maps_(maps), variables_(variables) {
     for (NodeId n : maps)
       for (const ElementAccess& a : AccessesOf(s, n))
-        if (s.Get(a.root).storage != Storage::kRegister) touches_[a.root].push_back({a, &std::get<Map>(s.nodes[n].body)});
+        if (s.Get(a.root).storage != Storage::kRegister) touches_[a.root].push_back({a, &std::get<Map>(s.nodes[n].body), 0});
   }
 
-  std::optional<LoopBlocks> Of(size_t place) const {
+  // Of a range of the first map.
+  std::optional<LoopBlocks> Of(size_t place) {
     const Map& first = std::get<Map>(s_.nodes[maps_[0]].body);
-    LoopBlocks out{place, first.ranges[place].begin, first.ranges[place].end, Expr(0)};
-    for (NodeId n : maps_)
-      if (!HasRange(std::get<Map>(s_.nodes[n].body), out)) return std::nullopt;
-    for (const auto& [root, touches] : touches_) {
+    LoopBlocks out{{}, first.ranges[place].begin, first.ranges[place].end, Expr(0), {}};
+    std::unordered_map<const Map*, size_t> places;
+    for (NodeId n : maps_) {
+      const Map& m = std::get<Map>(s_.nodes[n].body);
+      const auto its = PlaceIn(m, place, out);
+      if (!its) return std::nullopt;
+      out.places.push_back(*its);
+      places[&m] = *its;
+    }
+    for (auto& [root, touches] : touches_) {
+      for (Touch& t : touches) t.place = places.at(t.map);
       const bool written = std::any_of(touches.begin(), touches.end(), [](const Touch& t) { return t.access.write; });
-      if (written && !MeetsAtEqualElements(root, touches, place)) return std::nullopt;
-      out.bytes = out.bytes + BytesKept(root, touches, place, written);
+      const std::optional<Meeting> meet = written ? MeetsAtEqualElements(root, touches) : std::nullopt;
+      if (written && !meet) return std::nullopt;
+      if (meet && meet->distance == 0) out.dimensions[root] = meet->dimension;
+      out.bytes = out.bytes + BytesKept(root, touches, written);
     }
     return out;
   }
@@ -54,11 +66,23 @@ class Blocks {
   struct Touch {
     ElementAccess access;
     const Map* map;
+    size_t place;  // of the range that is cut
   };
 
-  bool HasRange(const Map& m, const LoopBlocks& b) const {
-    if (m.ranges.size() <= b.place) return false;
-    const Range& r = m.ranges[b.place];
+  // Of the range in another map: the same place, or the only one.
+  std::optional<size_t> PlaceIn(const Map& m, size_t place, const LoopBlocks& b) const {
+    if (place < m.ranges.size() && HasRange(m, place, b)) return place;
+    std::optional<size_t> found;
+    for (size_t k = 0; k < m.ranges.size(); ++k) {
+      if (!HasRange(m, k, b)) continue;
+      if (found) return std::nullopt;
+      found = k;
+    }
+    return found;
+  }
+
+  bool HasRange(const Map& m, size_t place, const LoopBlocks& b) const {
+    const Range& r = m.ranges[place];
     const auto varies = [&](const Expr& e) {
       return MentionsOne(e, variables_) || std::any_of(m.ranges.begin(), m.ranges.end(), [&](const Range& o) { return Mentions(e, o.index); });
     };
@@ -67,33 +91,44 @@ class Blocks {
     return by_one && alone && r.begin == b.begin && r.end == b.end && !varies(r.begin) && !varies(r.end);
   }
 
-  // Whether a dimension is the index, or as far from it, wherever the array is read or written.
-  bool MeetsAtEqualElements(Name root, const std::vector<Touch>& touches, size_t place) const {
+  // A dimension that is the index, or as far from it, wherever the array is read or written.
+  struct Meeting {
+    size_t dimension;
+    int64_t distance;
+  };
+  std::optional<Meeting> MeetsAtEqualElements(Name root, const std::vector<Touch>& touches) const {
     const auto distance = [&](const Touch& t, size_t d) -> std::optional<int64_t> {
       if (t.access.container != root || t.access.flat || d >= t.access.index.size()) return std::nullopt;
-      return AsInt(Simplify(t.access.index[d] - SymbolExpr(t.map->ranges[place].index)));
+      return AsInt(Simplify(t.access.index[d] - SymbolExpr(t.map->ranges[t.place].index)));
     };
     for (size_t d = 0; d < touches[0].access.index.size(); ++d) {
       const auto first = distance(touches[0], d);
-      if (first && std::all_of(touches.begin(), touches.end(), [&](const Touch& t) { return distance(t, d) == first; })) return true;
+      if (first && std::all_of(touches.begin(), touches.end(), [&](const Touch& t) { return distance(t, d) == first; })) return Meeting{d, *first};
     }
-    return false;
+    return std::nullopt;
   }
 
-  // Of an array that is written, or that all iterations read at the same index.
-  Expr BytesKept(Name root, const std::vector<Touch>& touches, size_t place, bool written) const {
+  // Of an array that is a block's own, that is written, or that all iterations read at the same index.
+  Expr BytesKept(Name root, const std::vector<Touch>& touches, bool written) const {
+    const Expr element(ByteSize(s_.Get(root).dtype));
+    if (s_.Get(root).storage == Storage::kWorker) return element * FloorDiv(NumElements(s_.Get(root)), SizeAlong(root, touches));
     for (const Touch& t : touches) {
       const auto in_index = [&](Name n) {
         return std::any_of(t.access.index.begin(), t.access.index.end(), [&](const Expr& e) { return Mentions(e, n); });
       };
       const bool moves = std::any_of(variables_.begin(), variables_.end(), in_index);
-      if (!in_index(t.map->ranges[place].index) || (moves && !written)) continue;
+      if (!in_index(t.map->ranges[t.place].index) || (moves && !written)) continue;
       std::vector<Range> others;
       for (size_t k = 0; k < t.map->ranges.size(); ++k)
-        if (k != place && in_index(t.map->ranges[k].index)) others.push_back(t.map->ranges[k]);
-      return Expr(ByteSize(s_.Get(root).dtype)) * TripsOf(others);
+        if (k != t.place && in_index(t.map->ranges[k].index)) others.push_back(t.map->ranges[k]);
+      return element * TripsOf(others);
     }
     return Expr(0);
+  }
+
+  Expr SizeAlong(Name root, const std::vector<Touch>& touches) const {
+    const auto d = MeetsAtEqualElements(root, touches);
+    return d ? s_.Get(root).shape[d->dimension] : Expr(1);
   }
 
   const Sdfg& s_;
@@ -136,11 +171,16 @@ bool StatementsOf(const Sdfg& s, NodeId loop, std::vector<NodeId>* statements, s
 
 }  // namespace
 
+bool LoopBlocks::MayKeep(const Sdfg& s, Name array) const {
+  const auto d = dimensions.find(array);
+  return d != dimensions.end() && AsInt(begin) == 0 && s.Get(array).shape[d->second] == end;
+}
+
 std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& statements, const std::unordered_set<Name>& variables) {
   const std::vector<NodeId> maps = MapsOf(s, statements);
   if (maps.empty() || !std::all_of(maps.begin(), maps.end(), [&](NodeId n) { return IsElementwise(s, n); })) return {};
   if (!NumbersStandApart(s, statements, maps)) return {};
-  const Blocks all(s, maps, variables);
+  Blocks all(s, maps, variables);
   std::vector<LoopBlocks> out;
   for (size_t k = 0; k < std::get<Map>(s.nodes[maps[0]].body).ranges.size(); ++k)
     if (auto b = all.Of(k)) out.push_back(*b);
@@ -149,6 +189,43 @@ std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& state
 
 std::optional<Scheduler::Statements> Scheduler::InBlocks(NodeId loop) {
   return Try([&] { return TryInBlocks(loop); });
+}
+
+// How many indices of the range: as many as have near what they have in common, enough of them for lanes and threads.
+int64_t Scheduler::BlockLength(const LoopBlocks& b, bool walks, bool keeps) const {
+  const int64_t near = keeps ? kNextCache * d_.loop_block_bytes : d_.loop_block_bytes, shortest = keeps ? kShortestKept : kShortestWalk;
+  int64_t length = std::max<int64_t>(1, near / std::max<int64_t>(1, AsInt(b.bytes).value_or(kUnknownBytes)));
+  const auto trips = AsInt(Simplify(b.end - b.begin));
+  if (trips) length = std::min(length, Ceil(*trips, kManyBlocks));
+  return walks ? Ceil(std::max(length, shortest), shortest) * shortest : length;
+}
+
+// Of an array that is a block's own: no more than its elements, from `first` on.
+void Scheduler::KeepBlockOnly(Name array, size_t dimension, int64_t length, Name first, const Statements& maps) {
+  Expr& size = s_->Mutable(array).shape[dimension];
+  size = Expr(std::min(length, AsInt(size).value_or(length)));
+  const auto within = [&](std::vector<Expr>* index) { (*index)[dimension] = Simplify((*index)[dimension] - SymbolExpr(first)); };
+  for (NodeId n : maps)
+    for (NodeId id : std::get<Map>(s_->nodes[n].body).body) {
+      Tasklet t = std::get<Tasklet>(s_->nodes[id].body);
+      t.value = Transform(t.value, [&](const Expr& e) -> Expr {
+        if (!e.Is(ExprKind::kRead) || e->name != array) return e;
+        ExprNode read = *e;
+        within(&read.args);
+        return Expr(std::move(read));
+      });
+      if (t.target == array) within(&t.index);
+      s_->nodes.Mutable(id).body = std::move(t);
+    }
+}
+
+// What a loop of one iteration does.
+Scheduler::Statements Scheduler::WithoutOnce(Statements body) const {
+  const auto* m = body.size() == 1 ? std::get_if<Map>(&s_->nodes[body[0]].body) : nullptr;
+  if (!m || m->schedule != Schedule::kSequential || m->ranges.size() != 1 || AsInt(TripsOf(m->ranges)) != 1) return body;
+  Statements inside = m->body;
+  SubstituteIn(s_, inside, {{m->ranges[0].index, m->ranges[0].begin}});
+  return inside;
 }
 
 std::optional<Scheduler::Statements> Scheduler::TryInBlocks(NodeId loop) {
@@ -163,24 +240,26 @@ std::optional<Scheduler::Statements> Scheduler::TryInBlocks(NodeId loop) {
   auto best = std::find_if(all.begin(), all.end(), fits);
   if (best == all.end()) best = std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return bytes(a) < bytes(b); });
   const Nest first = NestOf(*s_, maps[0]);
-  const bool walks = LaneRange(*s_, first) == static_cast<int>(best->place);
-  int64_t length = std::max<int64_t>(1, d_.loop_block_bytes / std::max<int64_t>(1, bytes(*best)));
+  std::vector<std::pair<Name, size_t>> kept;
+  for (const auto& [array, dimension] : best->dimensions)
+    if (s_->Get(array).storage == Storage::kWorker && best->MayKeep(*s_, array)) kept.push_back({array, dimension});
+  const int64_t length = BlockLength(*best, LaneRange(*s_, first) == static_cast<int>(best->places[0]), !kept.empty());
   const auto trips = AsInt(Simplify(best->end - best->begin));
-  if (trips) length = std::min(length, Ceil(*trips, kManyBlocks));
-  if (walks) length = Ceil(std::max(length, kShortestWalk), kShortestWalk) * kShortestWalk;
   const Expr work = WorkOf({loop});
-  const Cut cut = Split(*s_, {first.ranges[best->place].index, best->begin, best->end, Expr(1)}, Expr(length));
+  const Cut cut = Split(*s_, {first.ranges[best->places[0]].index, best->begin, best->end, Expr(1)}, Expr(length));
   const Expr left = best->end - SymbolExpr(cut.parts.index), own = trips && *trips % length == 0 ? Expr(length) : Min(Expr(length), left);
-  for (NodeId n : maps) {
-    Map& m = std::get<Map>(s_->nodes.Mutable(n).body);
-    Range& r = m.ranges[best->place];
+  for (size_t k = 0; k < maps.size(); ++k) {
+    Map& m = std::get<Map>(s_->nodes.Mutable(maps[k]).body);
+    Range& r = m.ranges[best->places[k]];
     r = {r.index, Expr(0), own, Expr(1)};
     SubstituteIn(s_, std::vector<NodeId>(m.body), {{r.index, SymbolExpr(cut.parts.index) + SymbolExpr(r.index)}});
   }
+  for (const auto& [array, dimension] : kept) KeepBlockOnly(array, dimension, length, cut.parts.index, maps);
+  const Around around(s_, cut.parts.index);
   auto body = InLoop(loop);
   if (!body) return std::nullopt;
   const Shared shared = ShareOut(*s_, {cut.parts}, work, d_);
-  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, *body);
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, WithoutOnce(*body));
 }
 
 }  // namespace headrace::schedule

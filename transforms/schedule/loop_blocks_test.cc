@@ -18,23 +18,15 @@ sdfg f(S: f64[100000], D: f64[250, 100000], Y: f64[100000]) {
              "outline{device=cpu}; choose-schedule", R"(
 sdfg f(S: f64[100000], D: f64[250, 100000], Y: f64[100000]) {
   state {
-    call k0(p0 = Y, p1 = S)
-  }
-  state {
-    call k1(p0 = Y, p1 = D)
+    call k0(p0 = Y, p1 = S, p2 = D)
   }
 }
 
-kernel k0(p0: f64[100000], p1: f64[100000]) for cpu {
-  map i0_0 in 0:100000:32768 @parallel {
-    map i0 in i0_0:+32768 @vector { p0[i0] = p1[i0] }
-  }
-}
-
-kernel k1(inout p0: f64[100000], p1: f64[250, 100000]) for cpu {
+kernel k0(p0: f64[100000], p1: f64[100000], p2: f64[250, 100000]) for cpu {
   map i1_0 in 0:100000:2048 @parallel {
-    for i0 in 0:250 {
-      map i1 in 0:min(100000 - i1_0, 2048) @vector { p0[i1 + i1_0] = p0[i1 + i1_0] * exp(p1[i0, i1 + i1_0]) }
+    map i1 in 0:min(100000 - i1_0, 2048) @vector { p0[i1 + i1_0] = p1[i1 + i1_0] }
+    for i1 in 0:250 {
+      map i2 in 0:min(100000 - i1_0, 2048) @vector { p0[i1_0 + i2] = p0[i1_0 + i2] * exp(p2[i1, i1_0 + i2]) }
     }
   }
 })");

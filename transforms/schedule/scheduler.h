@@ -45,6 +45,9 @@ class Scheduler {
   // ---- loop_blocks.cc ----
   std::optional<Statements> InBlocks(NodeId loop);
   std::optional<Statements> TryInBlocks(NodeId loop);
+  int64_t BlockLength(const struct LoopBlocks& b, bool walks, bool keeps) const;
+  void KeepBlockOnly(Name array, size_t dimension, int64_t length, Name first, const Statements& maps);
+  Statements WithoutOnce(Statements body) const;
 
   // What is said of a kernel that no strategy fits: the last reason.
   std::nullopt_t Declined(std::string why) {
@@ -69,7 +72,7 @@ class Scheduler {
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
   void InMemoryOrder(const Nest& n, std::vector<Range>* outer) const;
-  std::optional<Statements> Transposed(const Nest& n, Range lanes, std::vector<Range> outer, size_t across);
+  std::optional<Statements> Transposed(const Nest& n, Range lanes, std::vector<Range> outer, size_t across, bool share);
   // ---- transposed.cc ----
   bool IsReadAlong(NodeId id, Name index) const;
   int64_t RegisterSquare(const Tasklet& t, const Range& row, const Range& column) const;

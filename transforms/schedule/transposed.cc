@@ -73,7 +73,8 @@ Scheduler::Statements Scheduler::TurnedSquare(const Tasklet& t, const Range& row
 }
 
 // `lanes`, and `across` of `outer`: what is read lies along one of them, what is written along the other.
-std::optional<Scheduler::Statements> Scheduler::Transposed(const Nest& n, Range lanes, std::vector<Range> outer, size_t across) {
+std::optional<Scheduler::Statements> Scheduler::Transposed(const Nest& n, Range lanes, std::vector<Range> outer, size_t across,
+                                                             bool share) {
   const auto* tasklet = n.body.size() == 1 ? std::get_if<Tasklet>(&s_->nodes[n.body[0]].body) : nullptr;
   if (!tasklet || tasklet->guarded || !Questions(*tasklet).empty() || d_.square_elements < 2) return std::nullopt;
   Tasklet t = *tasklet;
@@ -91,7 +92,7 @@ std::optional<Scheduler::Statements> Scheduler::Transposed(const Nest& n, Range 
   outer.erase(outer.begin() + static_cast<long>(across));
   const Cut rows = Split(*s_, other, Expr(high)), columns = Split(*s_, lanes, Expr(wide));
   outer.push_back(rows.parts), outer.push_back(columns.parts);
-  const Shared shared = ShareOut(*s_, outer, Expr(OperationsOf(*s_, n.body) * high * wide), d_);
+  const Shared shared = share ? ShareOut(*s_, outer, Expr(OperationsOf(*s_, n.body) * high * wide), d_) : Shared{{}, outer};
   Range row = rows.within, column = columns.within;
   for (const auto* list : {&shared.units, &shared.within})
     for (const Range& r : *list) {
