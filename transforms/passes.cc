@@ -59,6 +59,7 @@
 #include "transforms/share_layers.h"
 #include "transforms/shorten_lifetimes.h"
 #include "transforms/short_sums.h"
+#include "transforms/split_live_ranges.h"
 #include "transforms/unflatten.h"
 #include "transforms/whole_parts.h"
 #include "transforms/schedule/choose_schedule.h"
@@ -282,6 +283,7 @@ Status RegisterSteps(Registry& r) {
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
       {"localize-rows", "arrays of which each iteration has a row of its own become a row of each worker", LocalizeRows},
+      {"split-live-ranges", "what a loop sets in each iteration before it reads it has a name of its own there", SplitLiveRanges},
       {"bin-sums", "sums over intervals of values, one for each iteration: the interval of each element, and what it adds there", BinSums},
       {"forward-index-values", "computes elements that are cheap functions of their indices where they are read", ForwardIndexValues},
       {"write-out-short-sums", "sums of products over very few terms become one statement a term, element by element", WriteOutShortSums},

@@ -193,8 +193,9 @@ std::optional<Scheduler::Statements> Scheduler::InBlocks(NodeId loop) {
 
 // How many indices of the range: as many as have near what they have in common, enough of them for lanes and threads.
 int64_t Scheduler::BlockLength(const LoopBlocks& b, bool walks, bool keeps) const {
-  const int64_t near = keeps ? kNextCache * d_.loop_block_bytes : d_.loop_block_bytes, shortest = keeps ? kShortestKept : kShortestWalk;
-  int64_t length = std::max<int64_t>(1, near / std::max<int64_t>(1, AsInt(b.bytes).value_or(kUnknownBytes)));
+  const int64_t bytes = std::max<int64_t>(1, AsInt(b.bytes).value_or(kUnknownBytes));
+  int64_t length = std::max<int64_t>(1, d_.loop_block_bytes / bytes), shortest = kShortestWalk;
+  if (keeps && length < kShortestWalk) length = std::clamp<int64_t>(kNextCache * d_.loop_block_bytes / bytes, 1, kShortestWalk), shortest = kShortestKept;
   const auto trips = AsInt(Simplify(b.end - b.begin));
   if (trips) length = std::min(length, Ceil(*trips, kManyBlocks));
   return walks ? Ceil(std::max(length, shortest), shortest) * shortest : length;
