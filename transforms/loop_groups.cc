@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ir/graph/homes.h"
+
 namespace headrace::transforms {
 namespace {
 
@@ -16,7 +18,7 @@ std::vector<Touched> LoopGroups::TouchedBy(const Part& p) const {
 }
 
 bool LoopGroups::MayBeIn(const Part& p) const {
-  return p.loop.valid() || (std::holds_alternative<Map>(s_.nodes[p.statement].body) && may_(p.statement));
+  return p.loop.valid() || (std::holds_alternative<Map>(s_.nodes[p.statement].body) && asked_.statement(p.statement));
 }
 
 // Whether one writes what the other reads or writes.
@@ -32,59 +34,111 @@ bool LoopGroups::Conflict(const Part& a, const std::vector<Part>& list) const {
   });
 }
 
-// Whether something that one of them writes is in both.
-bool LoopGroups::Meet(const Part& a, const std::vector<Part>& group) const { return Conflict(a, group); }
+// Something that one of them writes is in both, and `with` it, the group can go block by block.
+bool LoopGroups::GoesWith(const Part& p, const std::vector<Part>& group, const std::vector<Part>& with) const {
+  return MayBeIn(p) && Conflict(p, group) && loops_.GoInBlocks(with, asked_.statement);
+}
 
 // From the loop up: maps that what stands between may come before.
-void LoopGroups::Backwards(const std::vector<Part>& parts, size_t loop, Found* out) const {
-  for (size_t k = loop; k-- > 0;) {
+void LoopGroups::Backwards(const std::vector<Part>& parts, Found* out) const {
+  for (size_t k = parts.size(); k-- > 0;) {
     const Part& p = parts[k];
     std::vector<Part> with = out->group;
     with.insert(with.begin(), p);
-    const bool near = loop - k <= kMostLooked;
-    if (near && MayBeIn(p) && !p.loop.valid() && Meet(p, out->group) && !Conflict(p, out->before) && loops_.GoInBlocks(with, may_))
-      out->group = std::move(with);
+    if (!p.loop.valid() && !Conflict(p, out->before) && GoesWith(p, out->group, with)) out->group = std::move(with);
     else out->before.insert(out->before.begin(), p);
   }
 }
 
 // From the loop down: what does not go with it comes before where it can, else after.
-void LoopGroups::Forwards(const std::vector<Part>& parts, size_t loop, Found* out) const {
-  for (size_t k = loop + 1; k < parts.size(); ++k) {
-    const Part& p = parts[k];
+void LoopGroups::Forwards(const std::vector<Part>& parts, Found* out) const {
+  for (const Part& p : parts) {
     std::vector<Part> with = out->group;
     with.push_back(p);
-    const bool moves = k - loop <= kMostLooked && !Conflict(p, out->after);
-    if (moves && MayBeIn(p) && Meet(p, out->group) && loops_.GoInBlocks(with, may_)) out->group = std::move(with);
+    const bool moves = !Conflict(p, out->after);
+    if (moves && GoesWith(p, out->group, with)) out->group = std::move(with);
     else if (moves && !Conflict(p, out->group)) out->before.push_back(p);
     else out->after.push_back(p);
   }
 }
 
-LoopGroups::Found LoopGroups::Around(const std::vector<Part>& parts, size_t loop) const {
+LoopGroups::Found LoopGroups::Around(const std::vector<Part>& above, const Part& loop, const std::vector<Part>& below) const {
   Found out;
-  out.group = {parts[loop]};
-  Backwards(parts, loop, &out);
-  Forwards(parts, loop, &out);
-  const std::vector<Part> before = std::exchange(out.before, {});
-  Backwards(before, before.size(), &out);  // what only a loop behind needs
+  out.group = {loop};
+  Backwards(above, &out);
+  Forwards(below, &out);
+  Backwards(std::exchange(out.before, {}), &out);  // what only a loop behind needs
   return out;
 }
 
-bool LoopGroups::Run(std::vector<Part>* parts) {
+bool LoopGroups::JoinFirst(std::vector<Part>* parts) {
   for (size_t k = 0; k < parts->size(); ++k) {
     if (!(*parts)[k].loop.valid()) continue;
-    Found found = Around(*parts, k);
-    if (found.group.size() < 2) continue;
-    const NodeId joined = join_(found.group);
+    const auto at = parts->begin() + static_cast<long>(k);
+    const auto first = at - static_cast<long>(std::min(k, kMostLooked));
+    const auto last = at + static_cast<long>(std::min(parts->size() - k, kMostLooked + 1));
+    Found found = Around({first, at}, *at, {at + 1, last});
+    const NodeId joined = found.group.size() > 1 ? asked_.join(found.group) : NodeId{};
     if (!joined.valid()) continue;
-    Run(&found.before), Run(&found.after);
-    *parts = std::move(found.before);
-    parts->push_back({joined, {}});
-    parts->insert(parts->end(), found.after.begin(), found.after.end());
+    std::vector<Part> out(parts->begin(), first), after = std::move(found.after);
+    after.insert(after.end(), last, parts->end());
+    JoinFirst(&after);
+    out.insert(out.end(), found.before.begin(), found.before.end());
+    out.push_back({joined, {}});
+    out.insert(out.end(), after.begin(), after.end());
+    *parts = std::move(out);
     return true;
   }
   return false;
+}
+
+// Whether it uses a register that lives outside of it.
+bool LoopGroups::SharesRegister(NodeId n) const {
+  const std::vector<Home> homes = HomesOf(s_, {n});
+  return std::any_of(homes.begin(), homes.end(), [](const Home& h) { return !h.owner.valid(); });
+}
+
+// Whether what it touches says where it may stand.
+bool LoopGroups::Moves(BlockId b) const {
+  if (const auto* state = std::get_if<State>(&s_.blocks[b].control))
+    return std::all_of(state->statements.begin(), state->statements.end(),
+                       [&](NodeId n) { return asked_.statement(n) && !SharesRegister(n); });
+  return std::holds_alternative<Loop>(s_.blocks[b].control) && asked_.loop(b) && loops_.GoInBlocks({{{}, b}}, asked_.statement);
+}
+
+std::vector<BlockId> LoopGroups::BlocksOf(const std::vector<Part>& parts) {
+  std::vector<BlockId> out;
+  bool open = false;
+  for (const Part& p : parts) {
+    if (p.loop.valid()) out.push_back(p.loop);
+    else if (open) std::get<State>(s_.blocks.Mutable(out.back()).control).statements.push_back(p.statement);
+    else out.push_back(s_.AddBlock(State{{}, {p.statement}}));
+    open = !p.loop.valid();
+  }
+  return out;
+}
+
+std::vector<BlockId> LoopGroups::Joined(const std::vector<BlockId>& body) {
+  std::vector<BlockId> out, run;
+  std::vector<Part> parts;
+  const auto end_run = [&] {
+    if (JoinFirst(&parts)) run = BlocksOf(parts);
+    out.insert(out.end(), run.begin(), run.end());
+    run.clear(), parts.clear();
+  };
+  for (BlockId b : body) {
+    if (!Moves(b)) {
+      end_run();
+      out.push_back(b);
+      continue;
+    }
+    run.push_back(b);
+    if (const auto* state = std::get_if<State>(&s_.blocks[b].control))
+      for (NodeId n : state->statements) parts.push_back({n, {}});
+    else parts.push_back({{}, b});
+  }
+  end_run();
+  return out;
 }
 
 }  // namespace headrace::transforms

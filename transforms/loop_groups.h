@@ -17,31 +17,37 @@ namespace headrace::transforms {
 
 class LoopGroups {
  public:
-  using May = std::function<bool(NodeId)>;  // whether a statement may be in a kernel
-  using Join = std::function<NodeId(const std::vector<Part>&)>;  // a group's statement; invalid: it stays as it is
-  LoopGroups(const Sdfg& s, const LoopStatements& loops, Callees& callees, May may, Join join)
-      : s_(s), loops_(loops), callees_(callees), may_(std::move(may)), join_(std::move(join)) {}
+  struct Asked {
+    std::function<bool(NodeId)> statement;  // may it be in a kernel?
+    std::function<bool(BlockId)> loop;
+    std::function<NodeId(const std::vector<Part>&)> join;  // the statement that a group becomes; invalid: it stays as it is
+  };
+  LoopGroups(Sdfg* s, const LoopStatements& loops, Callees& callees, Asked asked)
+      : s_(*s), loops_(loops), callees_(callees), asked_(std::move(asked)) {}
 
-  // The parts in an order that keeps what they compute, groups of them joined; true where any was.
-  bool Run(std::vector<Part>* parts);
+  // The blocks in an order that keeps what they compute, groups of them joined.
+  std::vector<BlockId> Joined(const std::vector<BlockId>& body);
 
  private:
   struct Found {
     std::vector<Part> before, group, after;
   };
+  bool Moves(BlockId b) const;
+  bool SharesRegister(NodeId n) const;
+  std::vector<BlockId> BlocksOf(const std::vector<Part>& parts);
+  bool JoinFirst(std::vector<Part>* parts);
   bool MayBeIn(const Part& p) const;
   std::vector<Touched> TouchedBy(const Part& p) const;
   bool Conflict(const Part& a, const std::vector<Part>& list) const;
-  bool Meet(const Part& a, const std::vector<Part>& group) const;
-  Found Around(const std::vector<Part>& parts, size_t loop) const;
-  void Backwards(const std::vector<Part>& parts, size_t loop, Found* out) const;
-  void Forwards(const std::vector<Part>& parts, size_t loop, Found* out) const;
+  bool GoesWith(const Part& p, const std::vector<Part>& group, const std::vector<Part>& with) const;
+  Found Around(const std::vector<Part>& above, const Part& loop, const std::vector<Part>& below) const;
+  void Backwards(const std::vector<Part>& parts, Found* out) const;
+  void Forwards(const std::vector<Part>& parts, Found* out) const;
 
-  const Sdfg& s_;
+  Sdfg& s_;
   const LoopStatements& loops_;
   Callees& callees_;
-  const May may_;
-  const Join join_;
+  const Asked asked_;
 };
 
 }  // namespace headrace::transforms

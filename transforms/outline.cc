@@ -325,51 +325,15 @@ class Outliner {
     return true;
   }
 
-  // The loops that no other one is around, with what stands beside them: loop_groups.h.
+  // The loops that no other one is around, with what stands beside them.
   void JoinLoops() {
     const auto is_loop = [&](BlockId b) { return std::holds_alternative<Loop>(s_.blocks[b].control); };
     if (std::none_of(s_.body.begin(), s_.body.end(), is_loop)) return;
     if (!loops_) loops_.emplace(p_, &s_);
-    const auto may = [&](NodeId n) { return CanBeKernel(n, TouchedBy(s_, n, callees_)); };
-    transforms::LoopGroups groups(s_, *loops_, callees_, may, [&](const std::vector<transforms::Part>& g) { return Join(g); });
-    std::vector<BlockId> out, run;
-    std::vector<transforms::Part> parts;
-    const auto end_run = [&] {
-      if (groups.Run(&parts)) run = BlocksOf(parts);
-      out.insert(out.end(), run.begin(), run.end());
-      run.clear(), parts.clear();
-    };
-    const std::vector<BlockId> body = s_.body;
-    for (BlockId b : body) {
-      const auto* state = std::get_if<State>(&s_.blocks[b].control);
-      const bool moves = state ? std::all_of(state->statements.begin(), state->statements.end(), [&](NodeId n) { return may(n) && !SharesRegister(n); })
-                               : is_loop(b) && !DecidesSizes(b) && loops_->GoInBlocks({{{}, b}}, may);
-      if (!moves) end_run();
-      (moves ? run : out).push_back(b);
-      if (!moves) continue;
-      if (!state) parts.push_back({{}, b});
-      else for (NodeId n : state->statements) parts.push_back({n, {}});
-    }
-    end_run();
-    s_.body = std::move(out);
-  }
-
-  // Whether it uses a register that lives outside of it.
-  bool SharesRegister(NodeId n) const {
-    const std::vector<Home> homes = HomesOf(s_, {n});
-    return std::any_of(homes.begin(), homes.end(), [](const Home& h) { return !h.owner.valid(); });
-  }
-
-  std::vector<BlockId> BlocksOf(const std::vector<transforms::Part>& parts) {
-    std::vector<BlockId> out;
-    bool open = false;
-    for (const transforms::Part& p : parts) {
-      if (p.loop.valid()) out.push_back(p.loop);
-      else if (open) std::get<State>(s_.blocks.Mutable(out.back()).control).statements.push_back(p.statement);
-      else out.push_back(s_.AddBlock(State{{}, {p.statement}}));
-      open = !p.loop.valid();
-    }
-    return out;
+    transforms::LoopGroups groups(&s_, *loops_, callees_, {[&](NodeId n) { return CanBeKernel(n, TouchedBy(s_, n, callees_)); },
+                                                           [&](BlockId b) { return !DecidesSizes(b); },
+                                                           [&](const std::vector<transforms::Part>& g) { return Join(g); }});
+    s_.body = groups.Joined(s_.body);
   }
 
   // One statement of them. Arrays that blocks can have for themselves are a worker's, as far as all that is read was written.
