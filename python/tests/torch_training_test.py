@@ -21,6 +21,13 @@ OPTIMIZERS = {
     "adam_decay": lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1, amsgrad=True),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.2),
     "adamw_more": lambda p: torch.optim.AdamW(p, lr=torch.tensor(0.01), weight_decay=0.2, amsgrad=True, maximize=True),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01),
+    "rmsprop_more": lambda p: torch.optim.RMSprop(p, lr=torch.tensor(0.01), alpha=0.8, eps=1e-6, weight_decay=0.1, momentum=0.9, centered=True,
+                                                  maximize=True),
+    "rmsprop_centered": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9, centered=True, foreach=True),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1),
+    "adagrad_more": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.2, weight_decay=0.1, initial_accumulator_value=0.3, eps=1e-6,
+                                                  maximize=True),
 }
 
 
@@ -91,7 +98,7 @@ class Average(nn.Module):
 
 class Optimizers(TrainCase):
     def test_parameters_of_one_number_and_buffers_bound_anew(self):
-        for name in ("momentum", "adam_decay", "adamw"):
+        for name in ("momentum", "adam_decay", "adamw", "rmsprop_more", "adagrad_more"):
             with self.subTest(name):
                 ours, eager = two(Scaled, OPTIMIZERS[name])
                 step = headrace.train_step(ours[0], F.mse_loss, ours[1])
@@ -154,6 +161,35 @@ class Optimizers(TrainCase):
 
     def test_adamw_more(self):
         self.check("adamw_more", torch.float64)
+
+    def test_rmsprop(self):
+        self.check("rmsprop", torch.float64)
+
+    def test_rmsprop_more(self):
+        self.check("rmsprop_more", torch.float64)
+
+    def test_rmsprop_centered(self):
+        self.check("rmsprop_centered", torch.float32)
+
+    def test_adagrad(self):
+        self.check("adagrad", torch.float32)
+
+    def test_adagrad_more(self):
+        self.check("adagrad_more", torch.float64)
+
+    def test_sums_of_parameters_that_join_later(self):
+        def some(parameters):
+            return torch.optim.Adagrad(list(parameters)[:2], lr=0.1, initial_accumulator_value=0.3)
+
+        ours, eager = two(small, some)
+        step = headrace.train_step(ours[0], F.mse_loss, ours[1])
+        x, y = torch.randn(3, 5), torch.randn(3, 3)
+        for joined in (False, True, True):
+            if joined and len(ours[1].param_groups) == 1:
+                for model, optimizer in (ours, eager):
+                    optimizer.add_param_group({"params": list(model.parameters())[2:], "initial_accumulator_value": 7.0})
+            self.near(step(x, y), eager_step(eager[0], F.mse_loss, eager[1], x, y))
+        self.equal_state(ours, eager)
 
 
 class Networks(TrainCase):
@@ -274,8 +310,9 @@ class Rules(TrainCase):
 
     def test_wrong_use(self):
         model = small()
-        with self.fails(headrace.UnsupportedError, "torch.optim.rmsprop.RMSprop", "SGD, Adam, AdamW", "hint: headrace.module"):
-            headrace.train_step(model, F.mse_loss, torch.optim.RMSprop(model.parameters()))
+        with self.fails(headrace.UnsupportedError, "torch.optim.rprop.Rprop", "SGD, Adam, AdamW, RMSprop, Adagrad",
+                        "hint: headrace.module"):
+            headrace.train_step(model, F.mse_loss, torch.optim.Rprop(model.parameters()))
         with self.fails(headrace.UnsupportedError, "differentiable=True"):
             headrace.train_step(model, F.mse_loss, torch.optim.SGD(model.parameters(), differentiable=True))
         sgd = torch.optim.SGD(model.parameters(), lr=0.1)

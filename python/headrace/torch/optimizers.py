@@ -23,6 +23,7 @@ class Rule:
     scalars: Callable[[dict, int], list[float]]  # (settings of the group, steps taken before this one) → h
     update: tuple[str, ...]  # statements on W, G, the states and h0, h1 …; `name = text` for a name that is new is a local value
     counts: bool = False  # optimizer.state[p]["step"]
+    first: Callable[[torch.optim.Optimizer], float] = lambda optimizer: 0.0  # what states begin with
 
 
 def rule_of(optimizer: torch.optim.Optimizer, group: dict) -> Rule:
@@ -40,7 +41,7 @@ def rule_of(optimizer: torch.optim.Optimizer, group: dict) -> Rule:
 
 def structure(group: dict) -> tuple:
     """Settings that another program follows from."""
-    return tuple(group.get(k) for k in ("nesterov", "amsgrad", "maximize", "decoupled_weight_decay", "differentiable")) + (
+    return tuple(group.get(k) for k in ("nesterov", "amsgrad", "centered", "maximize", "decoupled_weight_decay", "differentiable")) + (
         group.get("weight_decay", 0) != 0, group.get("momentum", 0) != 0)
 
 
@@ -88,7 +89,41 @@ def _adam(group: dict) -> Rule:
     return Rule(("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if most else ())), scalars, tuple(lines), counts=True)
 
 
-RULES: dict[type, Callable[[dict], Rule]] = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.AdamW: _adam}
+def _rmsprop(group: dict) -> Rule:
+    decays, moves, centered = group["weight_decay"] != 0, group["momentum"] != 0, group["centered"]
+    lines = _gradient(group, "h3" if decays else None)
+    g = "d" if decays else "g"
+    lines.append(f"square_avg = h1 * square_avg + h2 * {g} * {g}")
+    if centered:
+        lines.append(f"grad_avg = grad_avg + h2 * ({g} - grad_avg)")
+    quotient = f"{g} / (sqrt({'square_avg - grad_avg * grad_avg' if centered else 'square_avg'}) + h4)"
+    if moves:
+        lines.append(f"momentum_buffer = h5 * momentum_buffer + {quotient}")
+    lines.append(f"W = W - h0 * {'momentum_buffer' if moves else f'({quotient})'}")
+
+    def scalars(group: dict, taken: int) -> list[float]:
+        alpha = float(group["alpha"])
+        return [float(group["lr"]), alpha, 1 - alpha, float(group["weight_decay"]), float(group["eps"]), float(group["momentum"])]
+
+    states = ("square_avg", *(("momentum_buffer",) if moves else ()), *(("grad_avg",) if centered else ()))
+    return Rule(states, scalars, tuple(lines), counts=True)
+
+
+def _adagrad(group: dict) -> Rule:
+    decays = group["weight_decay"] != 0
+    lines = _gradient(group, "h1" if decays else None)
+    g = "d" if decays else "g"
+    lines += [f"sum = sum + {g} * {g}", f"W = W - h0 * ({g} / (sqrt(sum) + h2))"]
+
+    def scalars(group: dict, taken: int) -> list[float]:
+        return [float(group["lr"]) / (1 + taken * float(group["lr_decay"])), float(group["weight_decay"]), float(group["eps"])]
+
+    # torch reads it here, too, not in the group, where a parameter has no state yet.
+    return Rule(("sum",), scalars, tuple(lines), counts=True, first=lambda o: float(o.defaults["initial_accumulator_value"]))
+
+
+RULES: dict[type, Callable[[dict], Rule]] = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.AdamW: _adam,
+                                             torch.optim.RMSprop: _rmsprop, torch.optim.Adagrad: _adagrad}
 
 
 class Group:
@@ -114,7 +149,7 @@ class Group:
             for name in self.rule.states:
                 t = known.get(name)
                 if t is None:
-                    t = new[name] = torch.zeros_like(p, memory_format=torch.contiguous_format)
+                    t = new[name] = torch.full_like(p, self.rule.first(self.optimizer), memory_format=torch.contiguous_format)
                 states.append(t)
             if self.rule.counts:
                 if "step" not in known:
@@ -124,11 +159,11 @@ class Group:
                 steps.add(0 if new else 1)
             if new:
                 fresh.append((p, new))
-        # Without dampening the first step of momentum is as any other.
-        if len(steps) > 1 and (self.rule.counts or self.settings["dampening"] != 0):
+        # Where nothing depends on the step (momentum without dampening, RMSprop), the first is as any other.
+        scalars = [self.rule.scalars(self.settings, taken) for taken in steps or {1}]
+        if any(s != scalars[0] for s in scalars):
             raise UnsupportedError(f"parameters of one group of {type(self.optimizer).__name__} have taken different numbers of steps: "
                                    f"{sorted(steps)}\nhint: give them to the optimizer as groups of their own")
-        scalars = self.rule.scalars(self.settings, next(iter(steps), 1))
 
         def done() -> None:
             for p, new in fresh:
@@ -136,4 +171,4 @@ class Group:
             if self.rule.counts:
                 torch._foreach_add_([self.optimizer.state[p]["step"] for p in self.parameters], 1.0)
 
-        return states, [torch.tensor(scalars, dtype=torch.float64)], done
+        return states, [torch.tensor(scalars[0], dtype=torch.float64)], done

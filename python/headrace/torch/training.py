@@ -274,7 +274,7 @@ def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule], s
 
 
 # Any settings, to count a rule's scalars.
-_ANY = {"lr": 1, "weight_decay": 0, "momentum": 0, "dampening": 0, "betas": (0.5, 0.5), "eps": 1}
+_ANY = {"lr": 1, "weight_decay": 0, "momentum": 0, "dampening": 0, "betas": (0.5, 0.5), "eps": 1, "alpha": 0.5, "lr_decay": 0}
 
 
 class _Guard:
@@ -389,8 +389,8 @@ def train_step(model: torch.nn.Module, loss: Callable | None, optimizer: torch.o
     optimizer's state as they are, and the scale follows as `torch.amp.GradScaler` has it. `step.scaler` is that object, whose `state_dict()`
     belongs into checkpoints.
 
-    Optimizers: torch.optim.SGD, Adam and AdamW, all their settings but `differentiable`. UnsupportedError for another one, for
-    modules that `headrace.module` refuses, and for parameters that share memory; UsageError for a loss that is no scalar.
+    Optimizers: torch.optim.SGD, Adam, AdamW, RMSprop and Adagrad, all their settings but `differentiable`. UnsupportedError for another
+    one, for modules that `headrace.module` refuses, and for parameters that share memory; UsageError for a loss that is no scalar.
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"train_step takes a torch.nn.Module, not {type(model).__name__}")
