@@ -166,6 +166,37 @@ class Switches(TypesCase):
                     self.as_near(got, eager, exact.detach(), torch.finfo(kind).eps)
         self.assertNotIn("torch.fallback", headrace.counters())
 
+    def test_scattered_sums_are_rounded_once(self):
+        at = torch.arange(3000) % 10
+        rows = at[:, None].expand(3000, 4)
+        functions = {
+            "scatter_add": lambda x, w: w.scatter_add(0, rows, x),
+            "index_add": lambda x, w: w.index_add(0, at, x, alpha=0.3),
+            "scatter_reduce, sum": lambda x, w: w.scatter_reduce(0, rows, x, "sum", include_self=False),
+            "scatter_reduce, mean": lambda x, w: w.scatter_reduce(0, rows, x, "mean"),
+            "scatter_reduce, prod": lambda x, w: w.scatter_reduce(0, rows[:30], x[:30] + 0, "prod"),
+            "scatter_reduce, amax": lambda x, w: w.scatter_reduce(0, rows, x, "amax"),
+            "index_reduce": lambda x, w: w.index_reduce(0, at, x, "mean", include_self=False),
+            "index_put": lambda x, w: w.index_put((at,), x, accumulate=True),
+            "put": lambda x, w: w.put(rows, x, accumulate=True),
+            "gradient of an index": lambda x, w: w[at] + x,
+        }
+        for (name, f), kind in itertools.product(functions.items(), (torch.bfloat16, torch.float16)):
+            x, w = (torch.rand(3000, 4) + 0.5).to(kind), torch.rand(10, 4).to(kind)
+            made = torch.ones(f(x, w).shape, dtype=kind)
+            compiled = torch.compile(f, backend="headrace", dynamic=False, options={"backend": "interpreter"})
+            results = []
+            for function, to in ((f, torch.float64), (compiled, kind)):
+                leaves = [t.detach().to(to).requires_grad_() for t in (x, w)]
+                y = function(*leaves)
+                results.append([y.detach(), *torch.autograd.grad(y, leaves, made.to(to), allow_unused=True)])
+            for exact, got in zip(*results):
+                with self.subTest(name, kind=kind):
+                    self.assertEqual(got.dtype, kind)
+                    bound = torch.finfo(kind).eps * exact.abs().max()
+                    self.assertLessEqual(float((got.double() - exact).abs().max()), float(bound))
+        self.assertNotIn("torch.fallback", headrace.counters())
+
     def test_parts_of_other_types(self):
         class Head(nn.Module):
             def __init__(self):

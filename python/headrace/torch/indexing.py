@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..errors import UnsupportedError
 from . import sizes
-from .emit import Value, cast
+from .emit import FLOATS, Value, cast
 from .masks import agree, indices_of, ranks, written_to
 from .movement import broadcast, broadcast_shape, place
-from .reductions import wide
+from .reductions import narrowed, wide
 from .table import op
 
 
@@ -77,15 +77,14 @@ def index(c, a, indices):
 
 @op("index_put", "_unsafe_index_put")
 def index_put(c, a, indices, values, accumulate=False):
-    if accumulate and (a.dtype == "bool" or wide(a.dtype) != a.dtype):
+    if accumulate and a.dtype == "bool":
         raise UnsupportedError(f"index_put that accumulates {a.dtype}")
     given = [v for v in indices if v is not None]
     if len(given) == 1 and given[0].dtype == "bool":
         return _put_where(c, a, list(indices).index(given[0]), given[0], values, accumulate)
     indices = written_to(c, indices)
     given = [v for v in indices if v is not None]
-    out = c.result()
-    c.fill(out, lambda i: a.at(i))
+    out = _begun(c, a, accumulate)
     picked = broadcast_shape([v.shape for v in given])
     where = _Advanced(c, a, indices, ())
     taken = {d for d, _ in where.given}
@@ -96,7 +95,13 @@ def index_put(c, a, indices, values, accumulate=False):
         c.maps(shape, lambda i: write(i, "+=" if accumulate else "="))
     else:
         _in_order(c, shape, range(where.lead, where.lead + len(picked)), lambda i: write(i, "="))
-    return out
+    return narrowed(c, out, a.dtype)
+
+
+def _begun(c, a: Value, accumulates: bool, start=None) -> Value:
+    """What is written to: a's elements, or `start`. Sums and products of halves are carried in f32, as `gathered` has it."""
+    out = c.new(wide(a.dtype) if accumulates else a.dtype, a.shape, c.current.name)
+    return c.fill(out, start or (lambda i: c.operand(a, i, out.dtype)))
 
 
 def _put_where(c, a, lead: int, mask: Value, values, accumulate: bool) -> Value:
@@ -133,11 +138,12 @@ def _in_order(c, shape, dims, body) -> None:
     loop(0, {})
 
 
-def _scattered(c, a: Value, dim: int, indices: Value, text, sign: str, start=None) -> Value:
-    """`sign` "=" writes in order along `dim`. `start`: what is there first, a's elements unless said."""
+def _scattered(c, a: Value, dim: int, indices: Value, source, sign: str, start=None) -> Value:
+    """`sign` "=" writes in order along `dim`. `start`: what is there first, a's elements unless said. Sums and products are as wide as they
+    are carried."""
     _integers(indices)
-    out = c.result()
-    c.fill(out, start or (lambda i: a.at(i)))
+    out = _begun(c, a, sign in ("+=", "*="), start)
+    text = lambda i: c.operand(source, i, out.dtype)  # noqa: E731
     if a.rank == 0:  # one number, whatever the index
         c.maps(indices.shape, lambda i: c.line(f"{out.at([])} {sign} {text(i)}"))
         return out
@@ -152,14 +158,14 @@ def _scattered(c, a: Value, dim: int, indices: Value, text, sign: str, start=Non
 
 @op("scatter.src", "scatter.value")
 def scatter(c, a, dim, indices, source):
-    return _scattered(c, a, dim, indices, lambda i: source.at(i) if isinstance(source, Value) else c.operand(source, i, a.dtype), "=")
+    return _scattered(c, a, dim, indices, source, "=")
 
 
 @op("scatter_add")
 def scatter_add(c, a, dim, indices, source):
-    if a.dtype == "bool" or wide(a.dtype) != a.dtype:
+    if a.dtype == "bool":
         raise UnsupportedError(f"scatter_add of {a.dtype}")
-    return _scattered(c, a, dim, indices, lambda i: source.at(i), "+=")
+    return narrowed(c, _scattered(c, a, dim, indices, source, "+="), a.dtype)
 
 
 _SIGNS = {"sum": "+=", "prod": "*=", "mean": "+=", "amax": "max=", "amin": "min="}
@@ -168,21 +174,22 @@ _START = {"sum": "0", "prod": "1", "mean": "0", "amax": "(-inf)", "amin": "inf"}
 
 @op("scatter_reduce.two")
 def scatter_reduce(c, a, dim, indices, source, reduce, include_self=True):
-    if reduce not in _SIGNS or a.dtype not in ("f32", "f64") and not (include_self and reduce != "mean" and a.dtype in ("i32", "i64")):
+    if reduce not in _SIGNS or a.dtype not in FLOATS and not (include_self and reduce != "mean" and a.dtype in ("i32", "i64")):
         raise UnsupportedError(f"scatter_reduce of {a.dtype} by {reduce}, include_self={include_self}")
     if include_self and reduce != "mean":
-        return _scattered(c, a, dim, indices, lambda i: source.at(i), _SIGNS[reduce])
+        return narrowed(c, _scattered(c, a, dim, indices, source, _SIGNS[reduce]), a.dtype)
     d = dim % a.rank if a.rank else 0
     counts = c.new("i64", a.shape, "count")
     c.fill(counts, lambda i: "0")
     where = lambda i: [*i[:d], place(indices, i, a.shape[d]), *i[d + 1:]] if a.rank else []  # noqa: E731
     c.maps(indices.shape, lambda i: c.line(f"{counts.at(where(i))} += 1"))
-    start = None if include_self else lambda i: f"({counts.at(i)} == 0 ? {a.at(i)} : {_START[reduce]})"
-    out = _scattered(c, a, dim, indices, lambda i: source.at(i), _SIGNS[reduce], start)
+    t = wide(a.dtype) if reduce in ("sum", "prod", "mean") else a.dtype
+    start = None if include_self else lambda i: f"({counts.at(i)} == 0 ? {c.operand(a, i, t)} : {_START[reduce]})"
+    out = _scattered(c, a, dim, indices, source, _SIGNS[reduce], start)
     if reduce != "mean":
-        return out
-    more = f"{out.dtype}(1)" if include_self else f"{out.dtype}(0)"
-    return c.fill(c.new(out.dtype, out.shape), lambda i: f"{out.at(i)} / max({out.dtype}({counts.at(i)}) + {more}, 1)")
+        return narrowed(c, out, a.dtype)
+    more = f"{t}(1)" if include_self else f"{t}(0)"
+    return c.fill(c.new(a.dtype, out.shape), lambda i: cast(f"({out.at(i)} / max({t}({counts.at(i)}) + {more}, 1))", t, a.dtype))
 
 
 def _spread(dim: int, indices: Value, source: Value) -> Value:
@@ -204,18 +211,15 @@ def _flat(c, a: Value) -> Value:
 @op("put")
 def put(c, a, indices, source, accumulate=False):
     _integers(indices)
-    if accumulate and wide(a.dtype) != a.dtype:
-        raise UnsupportedError(f"put that accumulates {a.dtype}")
-    out = c.result()
-    c.fill(out, lambda i: a.at(i))
+    out = _begun(c, a, accumulate)
     flat, n = _flat(c, out), sizes.product(a.shape)
     at, values = _flat(c, indices), _flat(c, source)
-    write = lambda t, sign: c.line(f"{flat.at([place(at, [t], n)])} {sign} {values.at([t])}")  # noqa: E731
+    write = lambda t, sign: c.line(f"{flat.at([place(at, [t], n)])} {sign} {c.operand(values, [t], out.dtype)}")  # noqa: E731
     if accumulate:
         c.maps(at.shape, lambda i: write(i[0], "+="))
     else:
         c.in_order(at.shape[0], lambda t: write(t, "="))
-    return out
+    return narrowed(c, out, a.dtype)
 
 
 @op("masked_scatter")
@@ -232,14 +236,15 @@ def masked_scatter_backward(c, g, mask, size):
     n = sizes.product(c.shape)
     flat_mask = _flat(c, broadcast(mask, g.shape))
     (before, _), given = ranks(c, flat_mask), _flat(c, g)
-    out = c.fill(c.new(g.dtype, [n]), lambda i: "0")
+    out = c.fill(c.new(g.dtype, [n]), lambda i: "0")  # each is added to once at most
     c.maps(given.shape, lambda i: c.line(f"{out.at([f'({flat_mask.at(i)} ? {before.at(i)} : {n})'])} ?? += {given.at(i)}"))
     return c.viewed(out, c.shape)
 
 
 @op("index_add")
 def index_add(c, a, dim, indices, source, alpha=1):
-    if wide(a.dtype) != a.dtype or a.dtype == "bool":
+    if a.dtype == "bool":
         raise UnsupportedError(f"index_add of {a.dtype}")
-    scale = "" if alpha == 1 else f" * {c.operand(alpha, (), a.dtype)}"
-    return _scattered(c, a, dim, _spread(dim, indices, source), lambda i: source.at(i) + scale, "+=")
+    t = wide(a.dtype)
+    scaled = source if alpha == 1 else Value(t, source.shape, lambda i: f"({c.operand(source, i, t)} * {c.operand(alpha, (), t)})")
+    return narrowed(c, _scattered(c, a, dim, _spread(dim, indices, scaled), scaled, "+="), a.dtype)
