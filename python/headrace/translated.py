@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from .compiled import Compiled
+from .errors import OutOfRangeError
 from .frontend.emitter import NUMBERS, Emitter
 from .frontend.errors import Retry
 from .frontend.lower import Lowering
@@ -71,7 +72,10 @@ class Translated:
             given = {**given, **flat(given)}
         inputs = [self.argument(name, updated, given) for name, updated in self._order]
         out = [given.get(name) for name in self._outputs] if given.keys() & self._outputs else None
-        made = dict(zip(self._outputs, self.compiled.flat(inputs, out)))
+        try:
+            made = dict(zip(self._outputs, self.compiled.flat(inputs, out)))
+        except OutOfRangeError as error:
+            raise _of_python(error) from None
         return self.pack([given[r.name] if r.kind == "argument" else _python_number(made[r.name], r) for r in self.results])
 
     def pack(self, values: list):
@@ -80,6 +84,17 @@ class Translated:
 
     def argument(self, name: str, updated: bool, given: dict[str, Any]):
         return given[name]
+
+
+def _of_python(error: OutOfRangeError) -> OutOfRangeError:
+    """With a hint for those who write Python, where it was one for IR text."""
+    text = str(error)
+    for d in error.diagnostics:
+        text = text.replace(d["hint"], _INSIDE) if d.get("hint") else text
+    return OutOfRangeError(text, [{**d, "hint": _INSIDE} for d in error.diagnostics])
+
+
+_INSIDE = "a condition around the statement leaves out what is not there, np.clip(i, 0, n - 1) keeps an index inside"
 
 
 def _filled(part, values: list):

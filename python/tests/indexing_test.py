@@ -284,7 +284,7 @@ class Indexing(Case):
                 self.close(ours, theirs)
                 if expected is not None:
                     self.assertEqual(got, expected)
-        with self.fails(IndexError, "E0650"):
+        with self.fails(IndexError, "E0650", "hint: a condition around the statement"):
             headrace.grad(element)(np.ones(3), -4)
 
 

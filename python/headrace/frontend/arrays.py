@@ -316,6 +316,16 @@ def reduction(e: Emitter, name: str, v, axis=None, dtype=None, keepdims: bool = 
 OF_CHOSEN = {"sum", "prod", "max", "min", "any", "all", "mean", "var", "std"}
 
 
+def freedom(e: Emitter, count, ddof, dtype):
+    """What squared distances of `count` elements are divided by: never below 0, as in NumPy."""
+    if isinstance(ddof, (int, float)) and ddof == 0:
+        return count
+    if is_size(count) and is_size(ddof):
+        return maximum(count - ddof, 0)
+    left = elementwise.cast(e, value_of(elementwise.apply(e, "subtract", count, ddof)), dtype)
+    return elementwise.apply(e, "maximum", left, np.dtype(dtype).type(0))
+
+
 def _of_chosen(e: Emitter, name: str, v: selections.Selected, dtype, ddof: int):
     """A reduction of what a mask chose, over all that it was chosen from."""
     if name not in ("mean", "var", "std"):
@@ -330,7 +340,7 @@ def _of_chosen(e: Emitter, name: str, v: selections.Selected, dtype, ddof: int):
         return elementwise.cast(e, mean, dtype) if dtype else mean
     gap = elementwise.apply(e, "subtract", v, e.materialize(mean, "mean"))
     total = reduction(e, "sum", elementwise.apply(e, "square", elementwise.apply(e, "absolute", gap)).filled(0))
-    result = elementwise.apply(e, "divide", total, elementwise.apply(e, "subtract", elementwise.cast(e, n, total.dtype), ddof))
+    result = elementwise.apply(e, "divide", total, freedom(e, elementwise.cast(e, n, total.dtype), ddof, total.dtype))
     return elementwise.apply(e, "sqrt", result) if name == "std" else result
 
 
@@ -355,7 +365,7 @@ def _moment(e: Emitter, name: str, v: Value, axes, dtype, keepdims: bool, ddof: 
         gap = elementwise.apply(e, "subtract", v, wide)
         gap = e.materialize(elementwise.apply(e, "absolute", gap) if v.dtype.kind == "c" else gap)
         total = e.reduce(elementwise.apply(e, "multiply", gap, gap), axes, "+=", 0, gap.dtype)
-        mean = elementwise.apply(e, "divide", total, count - ddof)
+        mean = elementwise.apply(e, "divide", total, freedom(e, count, ddof, total.dtype))
         if name == "std":
             mean = elementwise.apply(e, "sqrt", mean)
     return keep_dims(mean, axes, v.ndim) if keepdims else mean
@@ -372,7 +382,7 @@ def moment_where(e: Emitter, name: str, a, axis, keepdims: bool, ddof: int, wher
     made = divided(v, count)
     if name != "mean":
         gap = e.settled(elementwise.apply(e, "absolute", elementwise.apply(e, "subtract", v, e.materialize(made, "mean"))))
-        made = divided(elementwise.apply(e, "multiply", gap, gap), elementwise.apply(e, "subtract", count, ddof))
+        made = divided(elementwise.apply(e, "multiply", gap, gap), freedom(e, count, ddof, gap.dtype))
         made = elementwise.apply(e, "sqrt", made) if name == "std" else made
     axes = axes_of(axis, v.ndim)
     return made if keepdims else subscript(e, e.settled(made), tuple(0 if k in axes else slice(None) for k in range(v.ndim)))

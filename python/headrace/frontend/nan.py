@@ -48,7 +48,8 @@ def nanvar(e, a, axis=None, *, ddof=0, keepdims=False):
     v = e.settled(floats(e, a))
     gap = e.settled(_zero_for_nan(e, op(e, "subtract", v, e.settled(nanmean(e, v, axis, keepdims=True))), v))
     total = do(e, np.sum, op(e, "multiply", gap, gap), axis, keepdims=keepdims)
-    return op(e, "divide", total, op(e, "subtract", _counted(e, v, axis, keepdims), ddof))
+    free = op(e, "subtract", _counted(e, v, axis, keepdims), ddof)
+    return op(e, "divide", total, elementwise.where(op(e, "greater", free, 0), free, np.nan))
 
 
 @handles(np.nanstd)

@@ -96,7 +96,7 @@ def cov(e: Emitter, m, y=None, rowvar: bool = True, bias: bool = False, ddof=Non
     other = arrays.transpose(gap)
     if v.dtype.kind == "c":
         other = e.materialize(elementwise.apply(e, "conjugate", other))
-    free = v.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    free = arrays.freedom(e, v.shape[1], (0 if bias else 1) if ddof is None else ddof, np.float64)
     result = elementwise.apply(e, "divide", products.matmul(e, gap, other), free)
     return arrays.reshape(e, result, ()) if v.shape[0] == 1 else result
 
