@@ -80,6 +80,8 @@ np.select([f > 1, f < 0], [f, k > 0], 0.5)|np.select([f > 1], [f], np.float64(0)
 np.linspace(f[0], 1, 3)|np.linspace(f[0], v[0], 3)|np.linspace(k[0], 5, 3)|np.histogram(f)[1]|np.angle(i8)|np.angle(b)|np.angle(f, deg=True)|np.zeros_like(len(v))|np.meshgrid(v[0], A[:2])[1]|np.trapezoid(b)|np.trapezoid(i8 * 60)|z.astype(bool)|np.logical_xor(z - z.real, z.real > 0)|(z - z.real) * 0 + (0 * z) ** (0 * z)
 np.searchsorted(np.sort(v), u)|np.searchsorted(np.sort(np.concatenate((v, u))), u, "right")|np.digitize(u, [-1.0, 0.0, 1.0])|np.searchsorted(np.sort(np.tile(v, 40)), u)|np.fmod(u, 2)|np.clip(len(v), 0, f)
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
+np.nextafter(v, w)|np.nextafter(f, 0)|np.nextafter(u / 0, 1)|np.nextafter(s * 0, s) * 2.0 ** 1000|np.nextafter(2.0 ** k, 0) - 2.0 ** k
+np.cov(v, ddof=9)|np.cov(A[:, :1])|np.cov(A[:1, :1])|np.cov(v[:0])|np.cov(A, ddof=7)|np.var(v, ddof=9)|np.std(f, ddof=7)|np.var(A, axis=0, ddof=5)|np.var(v[v > 0], ddof=7)|np.var(A, where=A > -0.5, ddof=30)|np.nanvar(u, ddof=6)
 """
 # Sizes agree in these because of their numbers, or must be numbers.
 KNOWN_SIZES = ("np.log10([0.0", "np.cbrt([0.0", "m[np.triu_indices_from", "m[np.diag_indices_from", "np.einsum(\"ij,kj\", A, B, optimize=np", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",

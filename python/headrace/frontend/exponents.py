@@ -8,7 +8,7 @@ from . import elementwise
 from .derived import do, floats, op
 from .emitter import Emitter
 from .functions import handles
-from .values import Value
+from .values import Value, value_of
 
 
 @handles(np.ldexp)
@@ -44,3 +44,24 @@ def frexp(e: Emitter, x):
     k = op(e, "subtract", op(e, "add", k, by), elementwise.where(small, np.int32(info.nmant + 2), np.int32(0)))
     return (e.materialize(elementwise.where(ordinary, elementwise.cast(e, m, v.dtype), v), "fraction"),
             e.materialize(elementwise.where(ordinary, k, np.int32(0)), "exponent"))
+
+
+@handles(np.nextafter)
+def nextafter(e: Emitter, x1, x2):
+    """The float beside x1 on the way to x2: a unit in the last place away, half of one below a power of two."""
+    dtype = elementwise.result_type("arctan2", value_of(x1), value_of(x2))
+    v, to = (e.settled(elementwise.cast(e, floats(e, x), dtype)) for x in (x1, x2))
+    info = np.finfo(dtype)
+    m, k = frexp(e, v)
+    shrinks = op(e, "equal", op(e, "less", to, v), op(e, "greater", v, 0))
+    halves = op(e, "logical_and", shrinks, op(e, "equal", op(e, "absolute", m), 0.5))
+    k = op(e, "subtract", k, elementwise.where(halves, np.int32(info.nmant + 2), np.int32(info.nmant + 1)))
+    least = np.int32(info.minexp - info.nmant)
+    k = e.settled(elementwise.where(op(e, "equal", v, 0), least, op(e, "maximum", k, least)))
+    step = e.settled(ldexp(e, elementwise.cast(e, 1.0, dtype), k))
+    moved = elementwise.where(op(e, "greater", to, v), op(e, "add", v, step), op(e, "subtract", v, step))
+    moved = e.settled(moved)
+    moved = op(e, "copysign", moved, elementwise.where(op(e, "equal", v, 0), moved, v))  # a zero is v's
+    moved = elementwise.where(op(e, "isinf", v), op(e, "copysign", dtype.type(info.max), v), moved)
+    moved = elementwise.where(op(e, "equal", v, to), to, moved)
+    return elementwise.where(op(e, "logical_or", op(e, "isnan", v), op(e, "isnan", to)), op(e, "add", v, to), moved)
