@@ -14,7 +14,8 @@
 namespace headrace::autodiff {
 namespace {
 
-Status CheckNames(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs) {
+// `given`: outputs whose gradient is passed in.
+Status CheckNames(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs, const std::vector<Name>& given = {}) {
   const Sdfg& s = p.Entry();
   std::vector<Diagnostic> errors;
   auto fail = [&](const std::string& message, const std::string& hint, Name n, ErrorKind kind = ErrorKind::kUsage) {
@@ -61,6 +62,13 @@ Status CheckNames(const Program& p, const std::vector<Name>& outputs, const std:
       fail("'" + n.str() + "' is not an input", "name an input", n);
   }
   if (outputs.empty()) fail("no output to differentiate", "name at least one", {});
+  for (Name n : given) {
+    if (std::find(outputs.begin(), outputs.end(), n) != outputs.end()) continue;
+    std::string all;
+    for (Name o : outputs) all += (all.empty() ? "" : ", ") + o.str();
+    fail("a gradient is given for '" + n.str() + "', which is none of the outputs that are differentiated",
+         "gradients are given for some of these: " + all, n);
+  }
   return Status(std::move(errors));
 }
 
@@ -389,7 +397,7 @@ Result<BackwardPrograms> BackwardOfLayer(Program layer, const std::vector<Name>&
 
 Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
                                   const Options& o, const Registry& r) {
-  HR_RETURN_IF_ERROR(CheckNames(p, outputs, inputs));
+  HR_RETURN_IF_ERROR(CheckNames(p, outputs, inputs, o.given_gradients));
   const std::vector<Name>& own = p.Entry().parameters;
   Normal n;
   n.program = p;

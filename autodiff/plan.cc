@@ -152,6 +152,17 @@ Result<Solution> SolveWithin(int64_t limit, const Options& o, const Registry& r,
   return best;
 }
 
+Status LimitNeedsSizes(const std::vector<Name>& sizes) {
+  const auto listed = [&](const char* before, const char* after, const char* between) {
+    std::string text;
+    for (Name n : sizes) text += (text.empty() ? "" : between) + std::string(before) + n.str() + after;
+    return text;
+  };
+  return UsageError("E0811", std::string("a memory limit needs the value of ") + (sizes.size() == 1 ? "size " : "sizes ") + listed("", "", ", "),
+                    "say what to weigh bytes for: sizes={" + listed("\"", "\": 32", ", ") + "} in Python, " + listed("--dim ", "=32", " ") +
+                        " at the command, sizes=\"" + listed("", "=32", ", ") + "\" of the pass; other values may be run afterwards");
+}
+
 Status Refused(const char* option, Name n, const std::string& why) {
   return UsageError("E0812", std::string("backward: option ") + option + " names '" + n.str() + "', " + why);
 }
@@ -189,8 +200,7 @@ Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* repo
     for (const TapedLoop& l : FindTapedLoops(*c, o)) CheckpointLoop(c, l, std::max<int64_t>(2, BestSegment(l)));
   PlanModel m = BuildPlanModel(*c, o, r);
   if (o.memory_limit && !m.guessed.empty())
-    return UsageError("E0811", "a memory limit needs the value of size " + m.guessed[0].str(),
-                      "give it, e.g. " + m.guessed[0].str() + " = 32");
+    return LimitNeedsSizes(m.guessed);
   Solution solution;
   if (o.keep == Keep::kSolve && o.memory_limit) {
     HR_ASSIGN_OR_RETURN(solution, SolveWithin(*o.memory_limit, o, r, c, &m, report));

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
 
-from .sdfg import Sdfg
+from .sdfg import Sdfg, names_of
 
 _FLOATS = ("f16", "bf16", "f32", "f64", "c64", "c128")
 
@@ -29,8 +29,7 @@ def add_backward_pass(sdfg: Sdfg, outputs: Sequence[str], inputs: Sequence[str],
     `sizes`. Raises UnsupportedError where something has neither a rule nor a pure form that can be differentiated."""
     if not isinstance(sdfg, Sdfg):
         raise TypeError(f"add_backward_pass changes a headrace.Sdfg, not {type(sdfg).__name__}; headrace.grad differentiates functions")
-    found = sdfg.gradient(_names(outputs, "outputs"), _names(inputs, "inputs"), given=_names(given, "given"), keep_outputs=True,
-                          sizes=sizes, memory_limit=memory_limit)
+    found = sdfg.gradient(outputs, inputs, given=given, keep_outputs=True, sizes=sizes, memory_limit=memory_limit)
     sdfg._changes()
     sdfg._program = found.program._program
     return BackwardResult(found.input_gradients, found.output_gradients, found.report)
@@ -65,13 +64,7 @@ def make_backward_function(model: Any, outputs: Sequence[str] | None = None,
                                                      backward.report)
 
 
-def _names(given: Any, what: str) -> list[str]:
-    if isinstance(given, str):
-        raise TypeError(f"{what} is a list of names, not one name")
-    return list(given)
-
-
 def _chosen(program: Sdfg, given: Sequence[str] | None, direction: str, names: Mapping[str, str]) -> list[str]:
     if given is not None:
-        return [names.get(n, n) for n in _names(given, "outputs" if direction == "out" else "inputs")]
+        return [names.get(n, n) for n in names_of(given, "outputs" if direction == "out" else "inputs")]
     return [p.name for p in program.parameters if p.type in _FLOATS and p.direction in (direction, "inout")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class GradientFunction(Function):
             types = dict(self._declared)
         derived = self.translate(types)
         forward, backward = derived.inner.sdfg.separate_gradient(
-            derived.outputs, derived.arguments, memory_limit=self._plan.get("memory_limit"))
+            derived.outputs, derived.arguments, memory_limit=self._plan.get("memory_limit"), sizes=self._plan.get("sizes"))
         return forward, backward.program
 
 
@@ -182,8 +182,9 @@ def function_of(f) -> Function:
     return known
 
 
-def planned(memory_limit: int | None, store: Sequence[str], recompute: Sequence[str]) -> dict[str, Any]:
+def planned(memory_limit: int | None, store: Sequence[str], recompute: Sequence[str], sizes: Mapping[str, int] | None) -> dict[str, Any]:
     """What is kept of the forward pass, as Sdfg.gradient takes it."""
+    sizes = {str(n): operator.index(value) for n, value in (sizes or {}).items()}
     if memory_limit is not None and not isinstance(memory_limit, (int, np.integer)):
         raise TypeError(f"memory_limit is a number of bytes, not {memory_limit!r}")
     for names in (store, recompute):
@@ -192,25 +193,26 @@ def planned(memory_limit: int | None, store: Sequence[str], recompute: Sequence[
     both = sorted(set(store) & set(recompute))
     if both:
         raise ValueError(f"{', '.join(both)}: either stored or recomputed")
-    return {"memory_limit": memory_limit, "store": tuple(store), "recompute": tuple(recompute)}
+    return {"memory_limit": memory_limit, "store": tuple(store), "recompute": tuple(recompute), "sizes": sizes}
 
 
 def grad(f: Callable[..., Any], argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
-         store: Sequence[str] = (), recompute: Sequence[str] = ()) -> GradientFunction:
+         store: Sequence[str] = (), recompute: Sequence[str] = (), sizes: Mapping[str, int] | None = None) -> GradientFunction:
     """A function with f's arguments that returns the gradient of f's result, one number, by the argument `argnums` (a position
     or name, or several). `of` chooses one of several results, or an array that f changes. `memory_limit`: bytes for what is
-    kept of the forward pass. `store` and `recompute`: variables of f, by name, that are kept, or computed again. The arguments
-    are left as they are. Gradients have the type and shape of their argument; those of several a tuple, of trees a tree.
+    kept of the forward pass, at `sizes` of symbols, {"N": 1000}. `store` and `recompute`: variables of f, by name, that are kept, or
+    computed again. The arguments are left as they are. Gradients have the type and shape of their argument; those of several a tuple, of
+    trees a tree.
 
     TypeError where f's result is no number (the hint: vjp), where there are several and no `of`, or where an argument is of integers;
     ValueError for an argument or result that there is not; UnsupportedError for what has no gradient, or needs more memory than the limit."""
-    return GradientFunction(function_of(f), argnums, of, False, planned(memory_limit, store, recompute))
+    return GradientFunction(function_of(f), argnums, of, False, planned(memory_limit, store, recompute, sizes))
 
 
 def value_and_grad(f: Callable[..., Any], argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
-                   store: Sequence[str] = (), recompute: Sequence[str] = ()) -> GradientFunction:
+                   store: Sequence[str] = (), recompute: Sequence[str] = (), sizes: Mapping[str, int] | None = None) -> GradientFunction:
     """Like grad, with its errors; returns (result, gradient)."""
-    return GradientFunction(function_of(f), argnums, of, True, planned(memory_limit, store, recompute))
+    return GradientFunction(function_of(f), argnums, of, True, planned(memory_limit, store, recompute, sizes))
 
 
 class PulledBack(Function):
@@ -242,13 +244,13 @@ class PulledBack(Function):
 
 
 def vjp(f: Callable[..., Any], *args: Any, of: Any = None, argnums: Any = None, memory_limit: int | None = None,
-        store: Sequence[str] = (), recompute: Sequence[str] = ()) -> tuple[Any, Callable[..., Any]]:
+        store: Sequence[str] = (), recompute: Sequence[str] = (), sizes: Mapping[str, int] | None = None) -> tuple[Any, Callable[..., Any]]:
     """(f(*args), pull): pull(gradient of the result) gives a tuple of the gradients of all float arguments, or of those in
     `argnums` (positions and names); for several results it takes one gradient each. `of` chooses among the results (numbers)
     and the arrays that f changes (names). The arguments are left as they are. What is kept of the forward pass: as in grad."""
     f = function_of(f)
-    plan = planned(memory_limit, store, recompute)
-    back = f.derived(("vjp", frozen(of), frozen(argnums), *plan.values()), lambda: PulledBack(f, of, argnums, plan))
+    plan = planned(memory_limit, store, recompute, sizes)
+    back = f.derived(("vjp", frozen(of), frozen(argnums), *map(frozen, plan.values())), lambda: PulledBack(f, of, argnums, plan))
     kept = copied(args)
 
     def pull(*seeds):
@@ -258,6 +260,8 @@ def vjp(f: Callable[..., Any], *args: Any, of: Any = None, argnums: Any = None, 
 
 
 def frozen(x):
+    if isinstance(x, dict):
+        return tuple(sorted(x.items()))
     return tuple(x) if isinstance(x, list) else x
 
 

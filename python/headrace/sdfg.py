@@ -239,7 +239,7 @@ class Sdfg:
         Gradients have the types and shapes of their inputs, which are of floats or complex numbers. UsageError for a name that there
         is not and for an input that is not of floats, UnsupportedError for what has no gradient or does not fit the limit."""
         program, of_inputs, of_outputs, report = _core.gradient(
-            self._program, list(outputs), list(inputs), list(given), keep_outputs, list((sizes or {}).items()),
+            self._program, names_of(outputs, "outputs"), names_of(inputs, "inputs"), names_of(given, "given"), keep_outputs, list((sizes or {}).items()),
             memory_limit, list(store), list(recompute))
         return Gradient(Sdfg(program), dict(of_inputs), dict(of_outputs), report)
 
@@ -248,7 +248,7 @@ class Sdfg:
         """The same in two: a forward program, whose further results are what the backward one takes by the same names. The
         gradients of all `outputs` are arguments of the backward one."""
         forward, backward, of_inputs, of_outputs, report = _core.separate_gradient(
-            self._program, list(outputs), list(inputs), list((sizes or {}).items()), memory_limit)
+            self._program, names_of(outputs, "outputs"), names_of(inputs, "inputs"), list((sizes or {}).items()), memory_limit)
         return Sdfg(forward), Gradient(Sdfg(backward), dict(of_inputs), dict(of_outputs), report)
 
     def choices(self) -> list[Choice]:
@@ -328,6 +328,12 @@ class Gradient:
     def _repr_html_(self) -> str:
         """The program's graph, for notebooks."""
         return self.program._repr_html_()
+
+
+def names_of(given: Sequence[str], what: str) -> list[str]:
+    if isinstance(given, str):
+        raise TypeError(f"{what} is a list of names, not one name")
+    return list(given)
 
 
 def plan_text(plan: str | os.PathLike | None) -> str:

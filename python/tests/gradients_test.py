@@ -129,6 +129,22 @@ class Gradients(Case):
         with self.fails(headrace.UnsupportedError, "at least 8064"):
             headrace.grad(f, memory_limit=10)(x)
 
+    def test_memory_limits_of_sizes_by_name(self):
+        @headrace.program
+        def f(x: f64[N]):
+            y = x
+            for k in range(20):
+                y = np.sin(y) * y
+            return np.sum(y)
+
+        x = self.rng.standard_normal(100)
+        with self.fails(headrace.UsageError, "E0811", "the value of size N", 'sizes={"N": 32} in Python'):
+            headrace.grad(f, memory_limit=12000)(x)
+        limited = headrace.grad(f, memory_limit=12000, sizes={"N": 100})
+        for n in (100, 7):
+            self.close(limited(x[:n]), headrace.grad(f)(x[:n]), rtol=1e-12)
+        self.close(headrace.vjp(f, x, memory_limit=12000, sizes={"N": 100})[1](1.0)[0], limited(x), rtol=1e-12)
+
     def test_wrong_use(self):
         @headrace.program
         def f(x: f64[N], k: int):

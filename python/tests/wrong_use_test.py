@@ -331,6 +331,10 @@ class ProgramsTest(Case):
             sdfg.apply("nosuchpass")
         with self.fails(headrace.UsageError, "E0810", "'Q'", "did you mean"):
             sdfg.gradient(["Q"], ["X"])
+        with self.fails(headrace.UsageError, "E0810", "a gradient is given for 'Q'", "some of these: Y"):
+            sdfg.gradient(["Y"], ["X"], given=["Q"])
+        with self.fails(TypeError, "outputs is a list of names, not one name"):
+            sdfg.gradient("Y", ["X"])
         with self.fails(headrace.InvalidError, "E0401", "/nonexistent.onnx"):
             headrace.Sdfg.load("/nonexistent.onnx")
         with self.fails(headrace.InvalidError, "/nonexistent.hrx: there is no such file"):

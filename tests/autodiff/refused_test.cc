@@ -21,6 +21,24 @@ TEST(Refused, NamesThatAreNotThere) {
   ExpectRefused(Of(kSimple, {"Y"}, {"Y"}), {"'Y'"});
 }
 
+// It would be taken for ones.
+TEST(Refused, GradientsGivenForWhatIsNoOutput) {
+  Case c = Of(kSimple, {"Y"}, {"A"});
+  c.options.given_gradients = {"Y", "Q"};
+  ExpectRefused(c, {"E0810", "a gradient is given for 'Q'", "some of these: Y"});
+  c.options.given_gradients = {"A"};
+  ExpectRefused(c, {"E0810", "'A'"});
+}
+
+TEST(Refused, AMemoryLimitWithoutSizes) {
+  Case c = Of("sdfg f(A: f64[N], B: f64[M], L: f64) {\n transient S: f64[N]\n transient T: f64[M]\n L = 0\n"
+              " for t in 0:3 { state { map i in 0:N { S[i] = sin(A[i]) }\n map i in 0:M { T[i] = sin(B[i]) } } }\n"
+              " map i in 0:N { L += S[i] * S[i] }\n map i in 0:M { L += T[i] * T[i] }\n}",
+              {"L"}, {"A", "B"});
+  c.options.memory_limit = 1 << 20;
+  ExpectRefused(c, {"E0811", "the value of sizes M, N", "sizes={\"M\": 32, \"N\": 32} in Python", "--dim M=32 --dim N=32"});
+}
+
 TEST(Refused, IntegersHaveNoGradient) {
   ExpectRefused(Of(kSimple, {"K"}, {"A"}), {"'K'", "i64"});
   ExpectRefused(Of(kSimple, {"Y"}, {"n"}), {"'n'", "i64"});
