@@ -14,6 +14,9 @@ bool Speaks(const Expr& e, Name n) {
 
 Expr StepOf(const Range& r) { return r.step ? r.step : Expr(1); }
 
+// i in i0:-1:-1 begins where a part of i0's range does, and leaves it at once.
+bool CountsDown(const Range& r) { return AsInt(StepOf(r)).value_or(1) < 0; }
+
 bool IsCyclic(const Range& inner, const Range& outer) {
   return StepOf(outer) == Expr(1) && StepOf(inner) == outer.end - outer.begin;
 }
@@ -44,6 +47,7 @@ struct Stretch {
 };
 std::optional<Stretch> StretchOf(const Range& inner, const Range& outer) {
   Stretch s;
+  if (CountsDown(inner) || CountsDown(outer)) return std::nullopt;
   const Expr begin = SymbolExpr(outer.index);
   if (!Speaks(inner.begin, outer.index)) return std::nullopt;
   if (inner.begin == begin && IsCyclic(inner, outer)) return s;

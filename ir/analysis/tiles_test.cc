@@ -57,6 +57,19 @@ TEST(Tiles, WholePartsNeedNoEnd) {
   EXPECT_EQ(ranges[0].range.end, Expr(64));
 }
 
+// A triangle's inner loop that counts down: its range is below the outer index, it is no part that begins there.
+TEST(Tiles, WhatCountsDownIsNoPart) {
+  const Expr i0 = SymbolExpr("i0");
+  const Range outer{"i0", Expr(0), kN, Expr(1)}, inner{"i", i0, Expr(-1), Expr(-1)};
+  EXPECT_FALSE(IsPartOf(inner, outer));
+  EXPECT_FALSE(IsPartOf(inner, {"i0", kN - Expr(1), Expr(-1), Expr(-1)}));
+  EXPECT_FALSE(IsPartOf({"i", i0, i0 - Expr(1), Expr(1)}, {"i0", kN, Expr(-1), Expr(-1)}));
+  std::vector<OrderedRange> ranges = {{outer, true}, {inner, true}};
+  std::vector<Expr> index = {SymbolExpr("i")};
+  JoinParts(&ranges, {&index});
+  EXPECT_EQ(ranges.size(), 2u);
+}
+
 TEST(Tiles, AStretchOfAPartKeepsItsBounds) {
   const Range outer{"i0", Expr(0), kN, Expr(64)};
   const Range stretch{"i", Max(SymbolExpr("i0"), Expr(3)), Min(Min(SymbolExpr("i0") + Expr(64), kN), SymbolExpr("M")), Expr(1)};

@@ -210,6 +210,19 @@ TEST(VerifyKernel, PointsThatStepsPassOver) {
             "");
 }
 
+// Below the diagonal, from it down: inside by the outer range. One further is not.
+TEST(VerifyKernel, TrianglesThatCountDown) {
+  const std::string text = R"(kernel down(inout Z: f64[N], A: f64[N, N], N: symbol) for cpu {
+  for i in 0:N:2 {
+    for j in i:-1:-1 { Z[j] = Z[j] + A[i, j] * Z[i - j] }
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "A[i, j] * Z[i - j]", "A[i, j] * Z[i + j]")), "E0256 ");
+  EXPECT_EQ(Codes(With(text, "i:-1:-1", "i:-2:-1")).find("E0260 "), 0u);  // at -1
+}
+
 // An index that changes after it was checked is not known any more.
 TEST(VerifyKernel, WhatChangesIsForgotten) {
   const std::string text = R"(kernel late(W: f32[V], inout I: i64[N], Y: f32[N], V: symbol, N: symbol) for cpu {
