@@ -111,6 +111,21 @@ void DefinedSymbols(const Sdfg& s, const std::vector<BlockId>& body, std::vector
   });
 }
 
+// Sizes of what is kept that have a value only where a branch was taken, which is 0 elsewhere: nothing of that size is used there.
+std::vector<Name> SizesOfBranches(const Sdfg& s, const std::vector<BlockId>& forward, const std::vector<Name>& kept,
+                                  const std::vector<Name>& known) {
+  std::unordered_set<Name> inside, seen(known.begin(), known.end());
+  ForEachBlock(s, forward, [&](BlockId b) {
+    if (auto* a = std::get_if<Assign>(&s.blocks[b].control)) inside.insert(a->symbol);
+  });
+  std::vector<Name> out;
+  for (Name n : kept)
+    for (const Expr& dim : s.Get(n).shape)
+      for (Name x : FreeSymbols(dim))
+        if (inside.count(x) && seen.insert(x).second) out.push_back(x);
+  return out;
+}
+
 // The combined program cut in two: what the backward part needs from the forward one becomes an output of it.
 void Separate(const Combined& c, BackwardPrograms* out) {
   const Sdfg& s = c.program.Entry();
@@ -124,7 +139,12 @@ void Separate(const Combined& c, BackwardPrograms* out) {
   out->forward = c.program;
   out->program = c.program;
   Sdfg &f = out->forward.MutableEntry(), &b = out->program.MutableEntry();
-  f.body = forward;
+  std::vector<Name> passed;
+  std::copy_if(made.begin(), made.end(), std::back_inserter(passed), [&](Name n) { return in(used, n); });
+  BlockList none(&f);
+  for (Name n : SizesOfBranches(s, forward, passed, symbols)) none.Let(n, Expr(0)), symbols.push_back(n);
+  f.body = none.Take();
+  f.body.insert(f.body.end(), forward.begin(), forward.end());
   b.body = {};
   b.name = s.name.str() + "_backward";
   out->program.entry = b.name;
@@ -205,6 +225,7 @@ void Separate(const Combined& c, BackwardPrograms* out) {
     g->order = order;
   }
   for (Name n : FreeSymbols(s)) {
+    if (in(symbols, n)) continue;  // kept
     auto bound = FreeSymbols(b);
     if (std::find(bound.begin(), bound.end(), n) == bound.end()) b.symbol_params.push_back(n);
   }

@@ -6,6 +6,7 @@
 
 #include "driver/compile.h"
 #include "driver/program_json.h"
+#include "ir/analysis/lifetimes.h"
 #include "ir/registry/differentiator.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
@@ -172,6 +173,15 @@ void BindProgram(nb::module_& m) {
              for (Name n : FreeSymbols(p.Entry())) all.push_back(n.str());
              return all;
            })
+      .def("own_sizes",
+           [](const Program& p) {
+             Strings all;
+             const std::vector<Name>& asked = p.Entry().symbol_params;
+             for (Name n : DefinedInside(p.Entry()))
+               if (std::find(asked.begin(), asked.end(), n) == asked.end()) all.push_back(n.str());
+             return all;
+           },
+           "Symbols that the program gives a value itself")
       .def("constants", &Constants)
       .def("constant", &ConstantValue, nb::arg("name"))
       .def("verify", [](const Program& p) { Check(Verify(p)); })

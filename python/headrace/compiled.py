@@ -28,7 +28,7 @@ class Compiled:
         self.parameters = [Parameter(*p) for p in parameters]
         self.inputs = [p for p in self.parameters if p.direction != "out"]
         self.outputs = [p for p in self.parameters if p.direction != "in"]
-        self._sizes = executable.call_symbols() if executable.by_position() else _untold(program.symbols(), self.inputs)
+        self._sizes = executable.call_symbols() if executable.by_position() else _untold(program, self.inputs)
         if reference is not None:
             reference._sizes = self._sizes  # in one order
         self._given_names = {original: ours for ours, original in (names or {}).items()}
@@ -141,10 +141,10 @@ class Compiled:
         return dict(self._executable.report())
 
 
-def _untold(symbols: Sequence[str], inputs: Sequence[Parameter]) -> list[str]:
-    """The sizes that no input has as such."""
-    told = {size for p in inputs for size in p.shape}
-    return [s for s in symbols if s not in told]
+def _untold(program: Any, inputs: Sequence[Parameter]) -> list[str]:
+    """The sizes that no input has as such, nor the program itself finds out."""
+    told = {size for p in inputs for size in p.shape} | set(program.own_sizes())
+    return [s for s in program.symbols() if s not in told]
 
 
 def _of_kind(value: Any, example: Any) -> Any:

@@ -99,6 +99,31 @@ class MakeBackwardFunction(Case):
         got = self.run_both(forward, backward, {p.name: x for p in forward.parameters if p.direction == "in"}, seeds)
         self.close(got[names.required_grad_names[model.inputs[0].name]], expected, rtol=1e-5, atol=1e-6)
 
+    def test_of_sizes_that_data_decide(self):
+        def chosen(x: headrace.float64[N], k: int):
+            y = x[x > 0]
+            return np.sum(y * y), y
+
+        def in_a_branch(x: headrace.float64[N], k: int):
+            y = x * 2.0
+            if k > 0:
+                y = x[x > 0]
+            return np.sum(y * y)
+
+        x = np.array([1.0, -2.0, 3.0, -4.0, 5.0])
+        for backend in ("interpreter", "cpu"):
+            for k in (1, 0):
+                f = headrace.program(chosen)
+                forward, backward, names = headrace.autodiff.make_backward_function(f, ["result"])
+                forward, backward = forward.compile(backend=backend), backward.compile(backend=backend)
+                self.close(forward(x, k)[1], x[x > 0])
+                got = self.run_both(forward, backward, {"x": x, "k": k}, {names.given_grad_names["result"]: np.float64(1)})
+                self.close(got[names.required_grad_names["x"]], 2 * x * (x > 0))
+                forward, backward, names = headrace.autodiff.make_backward_function(headrace.program(in_a_branch))
+                forward, backward = forward.compile(backend=backend), backward.compile(backend=backend)
+                got = self.run_both(forward, backward, {"x": x, "k": k}, {names.given_grad_names["result"]: np.float64(1)})
+                self.close(got[names.required_grad_names["x"]], 2 * x * (x > 0) if k else 8 * x)
+
     def test_what_it_takes(self):
         with self.fails(TypeError, "takes a program or a model, not int"):
             headrace.autodiff.make_backward_function(3)

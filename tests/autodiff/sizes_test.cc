@@ -54,6 +54,32 @@ TEST(Sizes, SegmentsOfLoopsUnderTheirOwnSize) {
   ExpectGradientsNearDifferences(c);
 }
 
+// What is kept of a branch has no size where another one was taken.
+TEST(Sizes, OfABranch) {
+  for (const int64_t taken : {1, 0}) {
+    Case c;
+    c.text = R"(sdfg f(A: f64[N], c: i64, m: i64, Y: f64) {
+  transient T: f64[n]
+  transient U: f64[n + 1, N]
+  Y = 0
+  if c > 0 {
+    let n = m
+    state {
+      map i in 0:n { T[i] = sin(A[i]) * A[i] }
+      map i in 0:n + 1, j in 0:N { U[i, j] = exp(A[i] * A[j]) }
+    }
+    for i in 1:n { T[i] = T[i - 1] * T[i] }
+    state { map i in 0:n, j in 0:N { Y += T[i] * T[i] * U[i + 1, j] } }
+  } else {
+    state { map i in 0:N { Y += A[i] * A[i] } }
+  }
+})";
+    c.values = {{"A", Uniform({6}, 0.2, 1)}, {"c", Count(taken)}, {"m", Count(4)}};
+    c.inputs = {"A"};
+    ExpectGradientsNearDifferences(c);
+  }
+}
+
 TEST(Sizes, OfALoopsVariable) {
   Case c;
   c.text = R"(sdfg f(A: f64[N, N], Y: f64) {
