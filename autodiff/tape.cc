@@ -256,6 +256,7 @@ Result<Expr> Reversal::Extent(const std::vector<Frame>& frames, size_t k) {
       Expr count = TripCount({f.range->index, Expr(0), span, Expr(step > 0 ? step : -step)});
       bool redefined = false;
       for (Name n : FreeSymbols(count)) redefined |= let_count_[n] > 1;
+      if (AsInt(count) == 0) return Expr(1);  // it never runs; what it would write has a place
       if (!redefined) return count;
       // The size of a tape must not change when the backward sweep gives a symbol an earlier value back.
       Name n = names_("trips");

@@ -124,6 +124,24 @@ TEST(Loops, NestedWithBoundsOfTheOuterIndex) {
   });
 }
 
+// Inside of a triangle, from its other side: no iteration of the innermost loop.
+TEST(Loops, ThatNeverRun) {
+  Case c;
+  c.text = R"(sdfg f(A: f64[4], Y: f64) {
+  transient s: f64
+  s = 0.5
+  for i in 0:4 {
+    for j in i:4 {
+      state { s = s * 0.5 + A[j] * A[i] }
+      for k in i:j:-1 { state { s = s * A[k] } }
+    }
+  }
+  Y = s * s
+})";
+  c.values = {{"A", Uniform({4}, 0.2, 1)}};
+  ExpectGradientsNearDifferences(c);
+}
+
 TEST(Loops, WhileWithATripCountOfData) {
   for (double x : {0.1, 3.0, 50.0}) {
     Case c = With(R"(sdfg f(x: f64, a: f64, y: f64) {
