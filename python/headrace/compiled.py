@@ -21,6 +21,7 @@ class Compiled:
     def __init__(self, executable: Any, program: Any, names: Mapping[str, str] | None = None, reference: Compiled | None = None):
         """`reference`: gives what each call must give."""
         self._executable, self._reference = executable, reference
+        self._origin: tuple[Any, dict[str, Any]] | None = None  # program and options
         self.what = "a compiled program"  # as whose results `verify=` says that others are not
         parameters = program.parameters()
         self.name: str = program.name()
@@ -127,6 +128,20 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<headrace.Compiled {self.name}({', '.join(map(repr, self.parameters))})>"
 
+    def __copy__(self) -> Compiled:
+        """Itself, as of functions: it is code."""
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Compiled:
+        return self
+
+    def __reduce__(self) -> tuple:
+        """Pickled as what it was compiled from, and compiled anew where it is read; the cache of compiled code makes that short."""
+        if self._origin is None:
+            raise TypeError("a compiled program that was loaded can't be pickled: pass the path on, and headrace.load(path) there")
+        program, options = self._origin
+        return _again, (program.text(), self.name, options)
+
     def save(self, path: str) -> None:
         """Writes an artifact (.hrx) that `headrace.load` and the command read without a compiler."""
         self._executable.save(path)
@@ -139,6 +154,12 @@ class Compiled:
     def report(self) -> dict[str, float]:
         """Seconds per phase of the compilation, bytes planned."""
         return dict(self._executable.report())
+
+
+def _again(text: str, name: str, options: dict[str, Any]) -> Compiled:
+    from .sdfg import Sdfg
+
+    return compile_program(Sdfg.parse(text, f"<{name}>")._program, **options)
 
 
 def _untold(program: Any, inputs: Sequence[Parameter]) -> list[str]:
@@ -185,6 +206,9 @@ def compile_program(program: Any, *, backend: str, optimize: str, threads: int, 
                     dump_dir: str | os.PathLike | None = None, keep_denormals: bool = False, plan: str = "",
                     autocast: str | None = None) -> Compiled:
     """`optimize`: "default", "none" (what the backend needs and no more), or the text of a pipeline. `plan`: a plan's text."""
+    options = {"backend": backend, "optimize": optimize, "threads": threads, "implementations": implementations, "names": names, "verify": verify,
+               "dump_dir": dump_dir, "keep_denormals": keep_denormals, "plan": plan, "autocast": autocast}
+    origin = program.copy(), options
     narrow = check_autocast(autocast)
     debug.check_verify(verify, ("reference", "interpreter"))
     if verify == "interpreter" and backend == "interpreter":
@@ -199,7 +223,9 @@ def compile_program(program: Any, *, backend: str, optimize: str, threads: int, 
         reference = Compiled(_core.compile(program, "interpreter", passes, threads, [("*", "pure")], "", checked, keep_denormals, "", narrow), program, names)
         reference.what = "the interpreter" if verify == "interpreter" else "the interpreter of the program without passes"
     executable = _core.compile(program, backend, pipeline, threads, chosen, folder, checked, keep_denormals, plan, narrow)
-    return Compiled(executable, program, names, reference)
+    made = Compiled(executable, program, names, reference)
+    made._origin = origin
+    return made
 
 
 def load(path: str | os.PathLike, *, threads: int = 0) -> Compiled:

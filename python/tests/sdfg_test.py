@@ -58,6 +58,18 @@ class Objects(Case):
         p.input_to_constant(W=np.float32([1, np.nan, -0.0]))
         self.assertEqual(pickle.loads(pickle.dumps(p)), p)
 
+    def test_compiled_programs_are_pickled_and_copied(self):
+        x = np.arange(3.0)
+        made = headrace.Sdfg.parse("sdfg f(X: f64[N], Y: f64[N]) { constant c: f64 = 2\n Y[i] = X[i] * X[i] + c }").compile(backend="interpreter")
+        for other in (pickle.loads(pickle.dumps(made)), copy.copy(made), copy.deepcopy(made)):
+            self.close(other(x), x * x + 2)
+            self.assertEqual(other.name, "f")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "f.hrx")
+            headrace.Sdfg.parse("sdfg f(X: f64[N], Y: f64[N]) { Y[i] = X[i] + 1 }").compile().save(path)
+            with self.fails(TypeError, "pass the path on, and headrace.load(path) there"):
+                pickle.dumps(headrace.load(path))
+
     def test_what_is_no_text_pass_or_name(self):
         p = headrace.Sdfg.parse("sdfg s(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] } }")
         for wrong in (None, b"sdfg", 3):
