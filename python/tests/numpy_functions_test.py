@@ -80,6 +80,9 @@ np.select([f > 1, f < 0], [f, k > 0], 0.5)|np.select([f > 1], [f], np.float64(0)
 np.linspace(f[0], 1, 3)|np.linspace(f[0], v[0], 3)|np.linspace(k[0], 5, 3)|np.histogram(f)[1]|np.angle(i8)|np.angle(b)|np.angle(f, deg=True)|np.zeros_like(len(v))|np.meshgrid(v[0], A[:2])[1]|np.trapezoid(b)|np.trapezoid(i8 * 60)|z.astype(bool)|np.logical_xor(z - z.real, z.real > 0)|(z - z.real) * 0 + (0 * z) ** (0 * z)
 np.searchsorted(np.sort(v), u)|np.searchsorted(np.sort(np.concatenate((v, u))), u, "right")|np.digitize(u, [-1.0, 0.0, 1.0])|np.searchsorted(np.sort(np.tile(v, 40)), u)|np.fmod(u, 2)|np.clip(len(v), 0, f)
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
+np.frexp(f.astype(np.float16))[0]|np.frexp(f.astype(np.float16))[1]|np.ldexp(f.astype(np.float16), 2)|np.ldexp(f.astype(np.float16), k)|np.nextafter(f.astype(np.float16), 1)
+np.linalg.norm(f.astype(np.float16), np.inf)|np.linalg.norm(k.astype(np.float16), 1)|np.fft.fft(k[3:].astype(np.float16))
+np.percentile(v, 100)|np.percentile(v, 0)|np.percentile(v[:1], 30)|np.quantile(np.append(v, np.nan), 0.75)|np.quantile(A, 0.9, axis=(0, 1), keepdims=True)|np.percentile(f, 99)
 np.nextafter(v, w)|np.nextafter(f, 0)|np.nextafter(u / 0, 1)|np.nextafter(s * 0, s) * 2.0 ** 1000|np.nextafter(2.0 ** k, 0) - 2.0 ** k
 np.cov(v, ddof=9)|np.cov(A[:, :1])|np.cov(A[:1, :1])|np.cov(v[:0])|np.cov(A, ddof=7)|np.var(v, ddof=9)|np.std(f, ddof=7)|np.var(A, axis=0, ddof=5)|np.var(v[v > 0], ddof=7)|np.var(A, where=A > -0.5, ddof=30)|np.nanvar(u, ddof=6)
 """

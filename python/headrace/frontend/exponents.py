@@ -15,6 +15,8 @@ from .values import Value, value_of
 def ldexp(e: Emitter, x1, x2):
     """By three powers of two, each of which is a float: one alone may be none where the product is."""
     v = floats(e, x1)
+    if v.dtype == np.float16:  # whose own powers of two are too few
+        return elementwise.cast(e, ldexp(e, elementwise.cast(e, v, np.float32), x2), np.float16)
     most, left = np.finfo(v.dtype).maxexp - 24, e.settled(x2)
     for last in (False, False, True):
         part = e.settled(do(e, np.clip, left, -most, most))
@@ -31,6 +33,9 @@ def _two_to(e: Emitter, k, dtype: np.dtype) -> Value:
 def frexp(e: Emitter, x):
     """(m, k) with x = m·2^k and 1/2 <= |m| < 1; k is 0 of zeros, infinities and NaN."""
     v = e.settled(floats(e, x))
+    if v.dtype == np.float16:
+        m, k = frexp(e, elementwise.cast(e, v, np.float32))
+        return elementwise.cast(e, m, np.float16), k
     info = np.finfo(v.dtype)
     ordinary = e.settled(op(e, "logical_and", op(e, "isfinite", v), op(e, "not_equal", v, 0)))
     small = e.settled(op(e, "less", op(e, "absolute", v), float(info.tiny)))  # their logarithms are not exact enough

@@ -16,7 +16,7 @@ _NORMS = ("backward", "ortho", "forward")
 
 
 def _complex(e: Emitter, v: Value) -> Value:
-    single = v.dtype in (np.complex64, np.float32)
+    single = v.dtype in (np.complex64, np.float32, np.float16)
     return v if v.dtype.kind == "c" else elementwise.cast(e, v, np.complex64 if single else np.complex128)
 
 

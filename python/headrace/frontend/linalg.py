@@ -170,7 +170,11 @@ def outer(e, a, b):
 
 @handles(np.linalg.norm)
 def norm(e, x, ord=None, axis=None, keepdims=False):
-    v = e.settled(floats(e, x))
+    made = _norm(e, e.settled(floats(e, x)), ord, axis, keepdims)
+    return elementwise.cast(e, made, np.float16) if value_of(x).dtype == np.float16 else made
+
+
+def _norm(e: Emitter, v: Value, ord, axis, keepdims: bool):
     if axis is None and ord is not None and v.ndim not in (1, 2):
         raise ValueError("np.linalg.norm: axis says which one or two dimensions are meant")
     axes = arrays.axes_of(axis, v.ndim)

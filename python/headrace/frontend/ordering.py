@@ -87,6 +87,25 @@ def _quantile(e: Emitter, values: Value, k: int, q) -> Value:
     return elementwise.where(op(e, "isnan", e.settled(along(e, values, k, -1))), np.nan, made)  # NaN is the last one
 
 
+def _selected(e: Emitter, name: str, v: Value, k: int, q: float) -> Value:
+    """The same for one known q of a known number of elements, which needn't be in order: the smallest ones decide."""
+    n = v.shape[k]
+    low = int(q * (n - 1))
+    values, _, _ = ordered(e, name, v, k, min(low + 2, n))
+    before, most = _two_largest(e, values, k)
+    part = elementwise.cast(e, q * (n - 1) - low, values.dtype)
+    made = most if low + 2 > n else op(e, "add", before, op(e, "multiply", op(e, "subtract", most, before), part))
+    return along(e, elementwise.where(do(e, np.any, op(e, "isnan", v), k, keepdims=True), np.nan, made), k, 0)
+
+
+def _two_largest(e: Emitter, values: Value, k: int) -> tuple[Value, Value]:
+    """Along axis k, the second (-inf of one element) and the first."""
+    place = e.settled(do(e, np.argmax, values, k, keepdims=True))
+    most = e.settled(_at_places(values, place, k))
+    others = Value(values.dtype, values.shape, lambda i: f"({place.at([x if d != k else '0' for d, x in enumerate(i)])} == {i[k]} ? -inf : {values.at(i)})")
+    return e.settled(do(e, np.max, others, k, keepdims=True)), most
+
+
 def _nan_quantile(e: Emitter, values: Value, k: int, q) -> Value:
     """Of the numbers among values in order along axis k, behind which NaN stand."""
     n = e.materialize(do(e, np.sum, elementwise.cast(e, op(e, "equal", values, values), np.int64), k), "numbers")
@@ -122,6 +141,9 @@ def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float, of=
             raise NotImplementedError(f"np.{name} for q of another kind than one number or a known number of them")
         q = [arrays.subscript(e, q, k) for k in range(q.shape[0])]
     v, k, axes, ndim = _one_axis(e, a, axis)
+    if of is _quantile and isinstance(q, (int, float)) and 0 <= q <= scale and isinstance(v.shape[k], int) and v.shape[k] > 0:
+        made = _selected(e, name, v, k, q / scale)
+        return arrays.keep_dims(made, axes, ndim) if keepdims else made
     values = ordered(e, name, v, k)[0]
     several = isinstance(q, (list, tuple))
     made = [of(e, values, k, one if scale == 1 else op(e, "divide", one, scale)) for one in (q if several else [q])]
@@ -180,10 +202,7 @@ def median(e, a, axis=None, *, keepdims=False):
         made = Value(v.dtype, [s for d, s in enumerate(v.shape) if d != k], lambda i: number_text(np.nan, v.dtype))
         return arrays.keep_dims(made, axes, ndim) if keepdims else made
     values, _, _ = ordered(e, "median", v, k, minimum(n // 2 + 1, n))
-    place = e.settled(do(e, np.argmax, values, k, keepdims=True))
-    most = e.settled(_at_places(values, place, k))
-    others = Value(values.dtype, values.shape, lambda i: f"({place.at([x if d != k else '0' for d, x in enumerate(i)])} == {i[k]} ? -inf : {values.at(i)})")
-    before = do(e, np.max, others, k, keepdims=True)
+    before, most = _two_largest(e, values, k)
     mean = op(e, "add", *(op(e, "multiply", x, elementwise.cast(e, 0.5, values.dtype)) for x in (before, most)))
     made = elementwise.where(op(e, "equal", op(e, "remainder", n, 2), 0), mean, most)
     made = along(e, elementwise.where(do(e, np.any, op(e, "isnan", v), k, keepdims=True), np.nan, made), k, 0)
