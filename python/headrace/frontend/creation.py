@@ -76,9 +76,12 @@ def linspace(e, start, stop, num=50, endpoint=True, retstep=False, dtype=None):
     num = e.size_of(num)
     steps = maximum(num - 1 if endpoint else num, 1)  # of one number there is no step
     dtype = elementwise.common_type(start, stop, 1.0) if dtype is None else dtype
+    # Integers of a few bits would wrap.
+    start, stop = (elementwise.apply(e, "multiply", x, 1.0) if isinstance(x, Value) and x.dtype.kind in "iub" else x for x in (start, stop))
     gap = elementwise.apply(e, "divide", elementwise.apply(e, "subtract", stop, start), steps)
     index = Value(np.float64, (num,), lambda i: f"f64({i[0]})")
-    made = elementwise.cast(e, elementwise.apply(e, "add", elementwise.apply(e, "multiply", index, gap), start), dtype)
+    made = elementwise.apply(e, "add", elementwise.apply(e, "multiply", index, gap), start)
+    made = elementwise.cast(e, elementwise.apply(e, "floor", made) if np.dtype(dtype).kind in "iu" else made, dtype)
     return (made, gap) if retstep else made
 
 

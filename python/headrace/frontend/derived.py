@@ -197,7 +197,7 @@ def divmod_(e, x1, x2):
 # ---- comparisons ----
 @handles(np.isclose)
 def isclose(e, a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    a, b = e.settled(a), e.settled(b)
+    a, b = e.settled(a), e.settled(floats(e, b))  # differences of integers would wrap
     near = op(e, "less_equal", op(e, "absolute", op(e, "subtract", a, b)),
               op(e, "add", atol, op(e, "multiply", rtol, op(e, "absolute", b))))
     result = op(e, "logical_or", op(e, "logical_and", near, op(e, "isfinite", b)), op(e, "equal", a, b))
@@ -242,6 +242,9 @@ def nan_to_num(e, x, copy=True, nan=0.0, posinf=None, neginf=None):
     if not copy:
         raise NotImplementedError("np.nan_to_num in place: assign x[...] = np.nan_to_num(x)")
     v = e.settled(x)
+    if v.dtype.kind == "c":  # each part
+        parts = [e.settled(nan_to_num(e, do(e, part, v), copy, nan, posinf, neginf)) for part in (np.real, np.imag)]
+        return Value(v.dtype, v.shape, lambda i: f"complex({parts[0].at(i)}, {parts[1].at(i)})")
     if v.dtype.kind != "f":
         return e.materialize(v)
     info = np.finfo(v.dtype)
@@ -340,7 +343,7 @@ def kron(e, a, b):
     dtype = np.result_type(x.dtype, y.dtype)
 
     def at(i):
-        return (f"{text_as(x, [f'{k} // {arrays.atom(s)}' for k, s in zip(i, y.shape)], dtype)} * "
+        return (f"{text_as(x, [f'{k} // {arrays.atom(s)}' for k, s in zip(i, y.shape)], dtype)} {'&&' if dtype.kind == 'b' else '*'} "
                 f"{text_as(y, [f'{k} % {arrays.atom(s)}' for k, s in zip(i, y.shape)], dtype)}")
     return Value(dtype, shape, lambda i: f"({at(i)})")
 

@@ -263,7 +263,9 @@ def dot(e, a, b):
 @handles(np.vecdot, np.linalg.vecdot)
 def vecdot(e, x1, x2, *, axis=-1):
     a = value_of(x1)
-    return arrays.reduction(e, "sum", elementwise.apply(e, "multiply", a if a.dtype.kind != "c" else elementwise.apply(e, "conjugate", a), x2), axis)
+    products = elementwise.apply(e, "multiply", a if a.dtype.kind != "c" else elementwise.apply(e, "conjugate", a), x2)
+    kind = "any" if products.dtype.kind == "b" else "sum"  # in the products' own type, as no sum is
+    return arrays.reduction(e, kind, products, axis, None if kind == "any" else products.dtype)
 
 
 @handles(np.einsum)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays
+from . import arrays, elementwise
 from .creation import array
 from .derived import do
 from .emitter import Emitter
@@ -47,7 +47,9 @@ def by_subscript(e: Emitter, base: Any, key: Any) -> Value:
     found = [_range(e, k) if isinstance(k, slice) else k for k in (key if isinstance(key, tuple) else (key,))]
     if any(isinstance(k, str) for k in found):
         raise Refused("np.r_ and np.c_ with a text that says how", "use np.concatenate or np.stack")
-    found = [do(e, np.atleast_1d, p) for p in _arrays(e, found)]
+    found = _arrays(e, found)
+    dtype = np.result_type(*[p.dtype.type(0).item() if p.weak and not p.ndim else p.dtype for p in found])  # Python's numbers follow arrays
+    found = [elementwise.cast(e, do(e, np.atleast_1d, p), dtype) for p in found]
     return do(e, np.concatenate, found) if base is np.r_ else do(e, np.column_stack, found)
 
 

@@ -11,7 +11,7 @@ from .functions import FUNCTIONS, handles
 
 def _without(e, a, number):
     v = e.settled(a)
-    return v if v.dtype.kind != "f" else elementwise.where(op(e, "isnan", v), number, v)
+    return v if v.dtype.kind not in "fc" else elementwise.where(op(e, "isnan", v), number, v)
 
 
 @handles(np.nansum)
@@ -33,8 +33,8 @@ def _zero_for_nan(e, v, of):
     return elementwise.where(op(e, "isnan", of), 0.0, v)
 
 
-def _counted(e, v, axis, keepdims):
-    return do(e, np.sum, elementwise.cast(e, op(e, "equal", v, v), v.dtype), axis, keepdims=keepdims)
+def _counted(e, v, axis, keepdims, dtype=None):
+    return do(e, np.sum, elementwise.cast(e, op(e, "equal", v, v), dtype or v.dtype), axis, keepdims=keepdims)
 
 
 @handles(np.nanmean)
@@ -47,8 +47,9 @@ def nanmean(e, a, axis=None, *, keepdims=False):
 def nanvar(e, a, axis=None, *, ddof=0, keepdims=False):
     v = e.settled(floats(e, a))
     gap = e.settled(_zero_for_nan(e, op(e, "subtract", v, e.settled(nanmean(e, v, axis, keepdims=True))), v))
+    gap = e.settled(op(e, "absolute", gap)) if gap.dtype.kind == "c" else gap
     total = do(e, np.sum, op(e, "multiply", gap, gap), axis, keepdims=keepdims)
-    free = op(e, "subtract", _counted(e, v, axis, keepdims), ddof)
+    free = op(e, "subtract", _counted(e, v, axis, keepdims, gap.dtype), ddof)
     return op(e, "divide", total, elementwise.where(op(e, "greater", free, 0), free, np.nan))
 
 

@@ -23,7 +23,7 @@ def ordered(e: Emitter, name: str, a, axis, least=None) -> tuple[Value, Value, i
     if v.dtype.kind == "c":
         raise NotImplementedError(f"np.{name} of complex numbers, which have no order in programs: take real, imag or abs")
     if v.shape[axis] == 0:
-        return v, elementwise.cast(e, v, np.int64), axis
+        return v if isinstance(v, Array) else e.materialize(v), elementwise.cast(e, v, np.int64), axis
     dtype = v.dtype
     taken = v if dtype.kind != "b" else elementwise.cast(e, v, np.uint8)
     if not isinstance(taken, Array) or not taken.whole:
@@ -72,8 +72,8 @@ def _sort_in_place(e, a, axis=-1, kind=None, order=None, *, stable=None):
 METHODS["sort"] = _sort_in_place
 
 
-def _quantile(e: Emitter, values: Value, k: int, q) -> Value:
-    """Of values in order along axis k."""
+def _quantile(e: Emitter, values: Value, k: int, q, dtype: np.dtype) -> Value:
+    """Of values in order along axis k, weighed in `dtype`."""
     n = values.shape[k]
     # Between the two elements around q (n - 1).
     at = op(e, "multiply", q, elementwise.cast(e, op(e, "subtract", n, 1), np.float64))
@@ -82,7 +82,7 @@ def _quantile(e: Emitter, values: Value, k: int, q) -> Value:
     high = e.materialize(op(e, "minimum", op(e, "add", low, 1), op(e, "subtract", n, 1)), "high")
     pick = lambda i: along(e, values, k, e.size_of(i))  # noqa: E731
     a0, a1 = e.settled(pick(low)), e.settled(pick(high))
-    part = elementwise.cast(e, op(e, "subtract", at, low), values.dtype)
+    part = elementwise.cast(e, op(e, "subtract", at, low), dtype)
     made = op(e, "add", a0, op(e, "multiply", op(e, "subtract", a1, a0), part))
     return elementwise.where(op(e, "isnan", e.settled(along(e, values, k, -1))), np.nan, made)  # NaN is the last one
 
@@ -106,13 +106,13 @@ def _two_largest(e: Emitter, values: Value, k: int) -> tuple[Value, Value]:
     return e.settled(do(e, np.max, others, k, keepdims=True)), most
 
 
-def _nan_quantile(e: Emitter, values: Value, k: int, q) -> Value:
+def _nan_quantile(e: Emitter, values: Value, k: int, q, dtype: np.dtype) -> Value:
     """Of the numbers among values in order along axis k, behind which NaN stand."""
     n = e.materialize(do(e, np.sum, elementwise.cast(e, op(e, "equal", values, values), np.int64), k), "numbers")
     at = e.materialize(op(e, "multiply", q, elementwise.cast(e, op(e, "subtract", n, 1), np.float64)), "at")
     low = e.materialize(op(e, "maximum", elementwise.cast(e, op(e, "floor", at), np.int64), 0), "low")
     a0, a1 = _beside(e, values, k, low, n)
-    part = elementwise.cast(e, op(e, "subtract", at, low), values.dtype)
+    part = elementwise.cast(e, op(e, "subtract", at, low), dtype)
     made = op(e, "add", a0, op(e, "multiply", op(e, "subtract", a1, a0), part))
     return elementwise.where(op(e, "equal", n, 0), np.nan, made)
 
@@ -125,7 +125,7 @@ def _beside(e: Emitter, values: Value, k: int, low: Value, n: Value) -> list[Val
     return [e.settled(along(e, e.settled(_at_places(values, p, k)), k, 0)) for p in places]
 
 
-def _nan_median(e: Emitter, values: Value, k: int, q) -> Value:
+def _nan_median(e: Emitter, values: Value, k: int, q, dtype: np.dtype) -> Value:
     n = e.materialize(do(e, np.sum, elementwise.cast(e, op(e, "equal", values, values), np.int64), k), "numbers")
     low = e.materialize(op(e, "floor_divide", op(e, "maximum", op(e, "subtract", n, 1), 0), 2), "low")
     a0, a1 = _beside(e, values, k, low, n)
@@ -146,7 +146,11 @@ def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float, of=
         return arrays.keep_dims(made, axes, ndim) if keepdims else made
     values = ordered(e, name, v, k)[0]
     several = isinstance(q, (list, tuple))
-    made = [of(e, values, k, one if scale == 1 else op(e, "divide", one, scale)) for one in (q if several else [q])]
+    dtype = values.dtype
+    if several:  # an array of q has a type, unlike a number
+        given = np.result_type(*(value_of(x).dtype for x in q))
+        dtype = np.result_type(dtype, given) if given.kind == "f" else dtype if scale == 1 else np.result_type(dtype, np.float64)
+    made = [of(e, values, k, one if scale == 1 else op(e, "divide", one, scale), dtype) for one in (q if several else [q])]
     made = [arrays.keep_dims(m, axes, ndim) if keepdims else m for m in made]
     return do(e, np.stack, made) if several else made[0]
 

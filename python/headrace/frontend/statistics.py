@@ -109,6 +109,7 @@ def average(e: Emitter, a, axis=None, weights=None):
     if axis is not None and w.ndim == 1 and v.ndim > 1:
         w = arrays.keep_dims(w, [k for k in range(v.ndim) if k != arrays.normal(axis, v.ndim)], v.ndim)
     dtype = elementwise.result_type("divide", elementwise.apply(e, "multiply", v, w), v)
+    v, w = elementwise.cast(e, v, dtype), elementwise.cast(e, w, dtype)  # products of integers would wrap
     total = arrays.reduction(e, "sum", elementwise.apply(e, "multiply", v, w), axis, dtype)
     share = arrays.reduction(e, "sum", broadcast(w, v.shape), axis, dtype)
     return elementwise.apply(e, "divide", total, share)
