@@ -39,6 +39,7 @@ class PlanTest(Plans):
     def test_wrong_plans(self):
         for text, code, word in [("kernal 1", "E0385", ""), ("without fuse-map", "E0468", "did you mean 'fuse-maps'?"),
                                  ("kernel 0123456789abcdef: tile-row 1", "E0369", "did you mean 'tile-rows'?"),
+                                 ("kernel 0123456789abcdef: block-threads 64", "E0369", "'block-threads' can't be another"),
                                  ("implementation MatMul = bogus", "E0460", "MatMul")]:
             self.plan(text)
             self.refused(code, word, args=["run", "p.sdfg", "--plan", "plan.txt"])

@@ -144,6 +144,9 @@ Result<Device> ParseDevice(std::string name, std::string_view text) {
 Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers) {
   for (const auto& [name, value] : numbers) {
     HR_ASSIGN_OR_RETURN(const Field* field, FindField(d.name, name));
+    if (field->value == &Device::block_threads && value != d.block_threads)
+      return Wrong(d.name, "'" + name + "' can't be another for one kernel: it says what kind of device this is, and results depend on it",
+                   "leave it out of the plan");
     d.*field->value = value;
   }
   return d;
