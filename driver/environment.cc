@@ -1,10 +1,12 @@
 #include "driver/environment.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "ir/base/closest_word.h"
@@ -56,6 +58,20 @@ std::string WrongWord(const char* name, const std::vector<std::string>& known) {
   return std::string(name) + " does not know '" + text + "': " + Meant(text, known, "it knows " + all);
 }
 
+// Code from a folder that others may write to would run as its user. A folder that is read-only has programs, too.
+std::string WrongCache() {
+  const char* text = std::getenv("HEADRACE_CACHE_DIR");
+  if (!text || !*text) return "";
+  std::filesystem::path at = std::filesystem::absolute(text);
+  const std::filesystem::path folder = at;
+  struct stat st = {};
+  while (stat(at.c_str(), &st) != 0 && at.has_relative_path()) at = at.parent_path();
+  const std::string so = std::string("nothing is kept in HEADRACE_CACHE_DIR, '") + text + "': ";
+  if (!S_ISDIR(st.st_mode)) return so + at.string() + " is not a folder";
+  if (at != folder) return access(at.c_str(), W_OK | X_OK) == 0 ? "" : so + at.string() + " is read-only";
+  return st.st_uid != geteuid() || (st.st_mode & 022) ? so + "others may write to it (chmod 700)" : "";
+}
+
 }  // namespace
 
 const std::vector<std::string>& KnownVariables() {
@@ -78,7 +94,7 @@ std::vector<std::string> EnvironmentWarnings() {
     if (!word.empty() && std::find(topics.begin(), topics.end(), word) == topics.end())
       out.push_back("HEADRACE_LOG does not know '" + word + "': " +
                     Meant(word, topics, "it knows passes, fusion, cache, recompiles, choice"));
-  for (const std::string& wrong : {WrongNumber("HEADRACE_NUM_THREADS", 1, "a number of threads"),
+  for (const std::string& wrong : {WrongCache(), WrongNumber("HEADRACE_NUM_THREADS", 1, "a number of threads"),
                              WrongNumber("HEADRACE_CACHE_MAX_BYTES", 0, "a number of bytes, as 2147483648"),
                              WrongWord("HEADRACE_MAP_ORDER", {"forward", "backward", "shuffled"})})
     if (!wrong.empty()) out.push_back(wrong);

@@ -209,8 +209,9 @@ Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& descr
   if (scratch.empty()) return without_cache();
   const Status compiled = compile(scratch);
   if (!compiled.ok()) {
+    const bool removed = compiled.kind() != ErrorKind::kInterrupted && access(scratch.c_str(), F_OK) != 0;
     RemoveTree(scratch);
-    return compiled;
+    return removed ? without_cache() : compiled;  // somebody removed the cache meanwhile
   }
   for (const std::string& n : Names(scratch))  // only the result is kept
     if (n != "program.so") RemoveTree(scratch + "/" + n);

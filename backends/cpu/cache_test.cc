@@ -182,6 +182,22 @@ TEST(Cache, LeastRecentlyUsedGoesFirst) {
   EXPECT_EQ(left[1].key[0], '2');
 }
 
+TEST(Cache, WhatIsRemovedWhileAProgramIsCompiledIsDoneWithout) {
+  const std::string folder = FreshFolder("removed");
+  const auto compile = [&](const std::string& scratch) -> Status {
+    RemoveTree(folder);
+    std::ofstream out(scratch + "/program.so");
+    out << "code";
+    out.close();
+    return out ? Status() : InvalidError("E0691", "the folder is gone");
+  };
+  Cache cache(folder);
+  const auto e = cache.Get(std::string(64, 'a'), "test", compile, nullptr);
+  ASSERT_TRUE(e.ok()) << e.status().ToString();
+  EXPECT_EQ(e->path.find(folder), std::string::npos) << e->path;
+  RemoveTree(e->scratch);
+}
+
 TEST(Hash, PartsDoNotRunTogether) { EXPECT_NE(Hash({"ab", "c"}), Hash({"a", "bc"})); }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Program → generated source → cache or host compiler → loaded program.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -71,6 +71,13 @@ Result<std::string> TargetOf(const CompileOptions& o) {
   return UsageError("E0378", "there is no target '" + target + "'", "targets: " + known);
 }
 
+Status Dump(const SourceFile& f, const std::string& folder) {
+  std::ofstream out(folder + "/" + f.name, std::ios::binary);
+  out << f.text;
+  out.close();
+  return out ? Status() : InvalidError("E0691", "cannot write " + folder + "/" + f.name, "set HEADRACE_DUMP_DIR to a folder that can be written");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptions& o, const Registry& r) {
@@ -81,8 +88,9 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
   HR_ASSIGN_OR_RETURN(GeneratedProgram g, GenerateProgram(p, r));
   const double generated = Now();
   if (!o.dump_dir.empty()) {
-    mkdir(o.dump_dir.c_str(), 0755);
-    for (const SourceFile& f : g.files) std::ofstream(o.dump_dir + "/" + f.name, std::ios::binary) << f.text;
+    std::error_code ignored;  // what is wrong with the folder shows where a file is written
+    std::filesystem::create_directories(o.dump_dir, ignored);
+    for (const SourceFile& f : g.files) HR_RETURN_IF_ERROR(Dump(f, o.dump_dir));
   }
   HR_ASSIGN_OR_RETURN(HostCompiler compiler, FindHostCompiler());
   const std::vector<SourceFile> files = JoinSmall(g.files);

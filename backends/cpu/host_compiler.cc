@@ -54,6 +54,42 @@ std::vector<std::string> LevelFlags(CodeKind kind, bool gcc) {
           "-fno-partial-inlining", "-fno-schedule-insns2", "-fno-tree-dominator-opts", "-fno-tree-slp-vectorize"};
 }
 
+// Whether the compiler makes a library of a program of nothing.
+bool Works(const HostCompiler& c, const std::string& target, const std::string& directory, const std::function<bool()>& cancelled) {
+  std::ofstream(directory + "/nothing.cc") << "int nothing;\n";
+  Command nothing{c.command, directory};
+  for (const std::string& f : CompileFlags(c, target, CodeKind::kLanes)) nothing.argv.push_back(f);
+  for (const char* a : {"nothing.cc", "-shared", "-o", "nothing.so"}) nothing.argv.push_back(a);
+  const auto result = RunCommands({nothing}, 1, cancelled);
+  return result.ok() && (*result)[0].exit_code == 0 && access((directory + "/nothing.so").c_str(), F_OK) == 0;
+}
+
+bool Killed(const ProcessResult& r) {
+  for (const int signal : {SIGKILL, SIGTERM, SIGINT, SIGHUP})
+    if (r.exit_code == 128 + signal) return true;
+  return r.output.find("Killed signal terminated program") != std::string::npos;
+}
+
+// Of the disk, the folder, the compiler, the memory or the code, in this order.
+Status WhyItFailed(const HostCompiler& c, const std::string& target, const std::string& directory, const Command& command,
+                   const ProcessResult& r, const std::function<bool()>& cancelled) {
+  if (r.output.find("No space left on device") != std::string::npos)
+    return InvalidError("E0691", "the disk is full: the compiler could not write in " + directory,
+                        "free space there, or set HEADRACE_CACHE_DIR and TMPDIR to another disk");
+  if (access(directory.c_str(), F_OK) != 0)
+    return InvalidError("E0691", "the folder that was compiled in is gone: " + directory, "was the cache removed meanwhile? run again");
+  const std::string said = r.exit_code == 0 ? " (exit 0) wrote no program\n" : " failed (exit " + std::to_string(r.exit_code) + ")\n";
+  const std::string what = "the compiler " + command.argv[0], output = r.output.substr(0, 4000);
+  if (!Works(c, target, directory, cancelled)) {
+    if (cancelled && cancelled()) return InterruptedError();
+    return UnsupportedError("E0690", what + said + output, "it fails on a program of nothing, too: set CXX to another C++ compiler, or unset it; "
+                                                           "--backend interpreter needs none");
+  }
+  if (Killed(r))
+    return InvalidError("E0692", what + " was killed: too little memory, most likely", "free memory, or use --backend interpreter");
+  return InternalError("the host compiler failed on generated code: " + what + said + output);
+}
+
 }  // namespace
 
 Result<HostCompiler> FindHostCompiler() {
@@ -162,15 +198,7 @@ Status CompileShared(const HostCompiler& c, const std::string& target, const std
   for (const char* a : {"-shared", "-o", "program.so", "-Wl,--as-needed", "-Wl,--build-id=none", "-lm"})
     link.argv.push_back(a);
   auto report = [&](const Command& command, const ProcessResult& r) {
-    if (r.output.find("No space left on device") != std::string::npos)
-      return InvalidError("E0691", "the disk is full: the compiler could not write in " + directory,
-                          "free space there, or set HEADRACE_CACHE_DIR and TMPDIR to another disk");
-    if (r.exit_code == 128 + SIGKILL || r.output.find("Killed signal terminated program") != std::string::npos)
-      return InvalidError("E0692", "the compiler " + command.argv[0] + " was killed: too little memory, most likely",
-                          "free memory, or use --backend interpreter");
-    Status s = InternalError("the host compiler failed on generated code: " + command.argv[0] + " (exit " +
-                             std::to_string(r.exit_code) + ")\n" + r.output.substr(0, 4000));
-    return s;
+    return WhyItFailed(c, target, directory, command, r, cancelled);
   };
   auto count_done = [&](int done) {
     if (progress) progress(static_cast<double>(done) / static_cast<double>(compile.size() + 1));
@@ -181,7 +209,8 @@ Status CompileShared(const HostCompiler& c, const std::string& target, const std
       if (results[i].exit_code != 0) return report(compile[i], results[i]);
   }
   HR_ASSIGN_OR_RETURN(std::vector<ProcessResult> linked, RunCommands({link}, 1, cancelled));
-  if (linked[0].exit_code != 0) return report(link, linked[0]);
+  const bool written = access((directory + "/program.so").c_str(), F_OK) == 0;
+  if (linked[0].exit_code != 0 || !written) return report(link, linked[0]);
   return {};
 }
 

@@ -1,6 +1,9 @@
 // What the host compiler makes of generated code, seen in its assembly.
 #include "backends/cpu/host_compiler.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -48,6 +51,39 @@ TEST(HostCompiler, WhatIsStoredInTilesChangesNoPointer) {
   EXPECT_EQ(Assembly(tile, "x86-64-v4", CodeKind::kCalls).find("%zmm"), std::string::npos);
 }
 #endif
+
+// What a compiler that is this script is told to be wrong with, of a program of so many files.
+std::string Said(const std::string& script, int files) {
+  const std::string folder = ::testing::TempDir() + "/broken", path = folder + "/compiler";
+  std::filesystem::remove_all(folder);
+  mkdir(folder.c_str(), 0700);
+  std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+  chmod(path.c_str(), 0700);
+  const HostCompiler broken{{path}, "compiler 1", ""};
+  std::vector<SourceFile> program;
+  for (int i = 0; i < files; ++i) program.push_back({"part" + std::to_string(i) + ".cc", "int part" + std::to_string(i) + ";\n"});
+  return CompileShared(broken, "native", program, folder, 1, nullptr, nullptr).ToString();
+}
+
+TEST(HostCompiler, OneThatIsBrokenIsNamedWithWhatItSaid) {
+  for (int files : {1, 2}) {
+    const std::string text = Said("echo no licence >&2; exit 1", files);
+    EXPECT_NE(text.find("E0690"), std::string::npos) << text;
+    EXPECT_NE(text.find("no licence"), std::string::npos) << text;
+    EXPECT_NE(Said("exit 0", files).find("wrote no program"), std::string::npos) << "nothing is written";
+    EXPECT_NE(Said("kill -9 $$", files).find("E0690"), std::string::npos) << "killed whatever it is given";
+  }
+}
+
+TEST(HostCompiler, OneThatIsKilledAtLargeProgramsLacksMemory) {
+  const std::string text = Said("case \"$*\" in *nothing*) exec c++ \"$@\";; esac; kill -9 $$", 1);
+  EXPECT_NE(text.find("E0692"), std::string::npos) << text;
+}
+
+TEST(HostCompiler, AFolderThatIsRemovedMeanwhileIsNamed) {
+  const std::string text = Said("rm -r $(dirname $0); exit 1", 1);
+  EXPECT_NE(text.find("E0691"), std::string::npos) << text;
+}
 
 }  // namespace
 }  // namespace headrace::cpu

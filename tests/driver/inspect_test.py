@@ -50,7 +50,7 @@ class InspectTest(unittest.TestCase):
         self.cache = os.path.join(self.folder, "cache of " + self.id().rsplit(".", 1)[-1])
 
     def run_driver(self, *args, code=0, **variables):
-        env = dict(os.environ, HEADRACE_CACHE_DIR=self.cache, **variables)
+        env = {**os.environ, "HEADRACE_CACHE_DIR": self.cache, **variables}
         done = subprocess.run([DRIVER, *args], cwd=self.folder, env=env, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
@@ -102,6 +102,19 @@ class InspectTest(unittest.TestCase):
             with self.subTest(name=name, value=value):
                 self.assertIn(f"warning: {name} {said}\n", self.run_scale(**{name: value}).stderr)
         self.assertIn("[cache] hit: ", self.run_scale("-v").stderr)  # it is not as small as 2 bytes
+
+    def test_folders_that_are_none(self):
+        file = os.path.join(self.folder, "scale.sdfg")
+        for folder in (file, os.path.join(file, "cache")):
+            said = self.run_scale(HEADRACE_CACHE_DIR=folder).stderr
+            self.assertIn(f"warning: nothing is kept in HEADRACE_CACHE_DIR, '{folder}': {file} is not a folder\n", said)
+        self.assertNotIn("HEADRACE_CACHE_DIR", self.run_scale(HEADRACE_CACHE_DIR=os.path.join(self.folder, "not", "yet")).stderr)
+        shared = tempfile.mkdtemp(dir=self.folder)
+        os.chmod(shared, 0o777)
+        self.assertIn("others may write to it (chmod 700)", self.run_scale(HEADRACE_CACHE_DIR=shared).stderr)
+        refused = self.run_driver("compile", "scale.sdfg", "-o", "dumped.hrx", code=1, HEADRACE_DUMP_DIR=file)
+        self.assertIn("error[E0691]: cannot write " + file, refused.stderr)
+        self.assertIn("HEADRACE_DUMP_DIR", refused.stderr)
 
     def test_fusion_and_choice(self):
         log = self.run_driver("compile", "chain.onnx", "--emit", "lowered", HEADRACE_LOG="fusion,choice").stderr
