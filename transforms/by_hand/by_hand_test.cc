@@ -84,6 +84,8 @@ TEST(ByHand, WhatDoesNotFitSaysWhy) {
       {"keep-near@k:#0{container=c, index=i}; keep-near@k:#0{container=x, index=i}", "no container 'x'"},
       {"split-range{index=i, by=8}@k:#0", "E0350"},
       {"schedule-range@k:#0{index=k, as=sequential}; schedule-range@k:#0{index=i, as=parallel}", "part them before, reorder-ranges{order=i | j}"},
+      {"reorder-ranges@k:#0{order=i | j k}; schedule-range@k:#0{index=i, as=parallel}; schedule-range@k:#0{index=i, as=unroll}", "the map of 'i' is @parallel already"},
+      {"reorder-ranges@k:#0{order=i j | k}; schedule-range@k:#0{index=i, as=parallel}; schedule-range@k:#0{index=j, as=unroll}", "the map of 'j' is @parallel already"},
       // What the verifier has to say: lanes that meet in one element.
       {"reorder-ranges@k:#0{order=i j | k}; schedule-range@k:#0{index=i, as=sequential}; schedule-range@k:#0{index=k, as=vector}", "E0261"},
   };

@@ -134,6 +134,9 @@ Status ScheduleRange(Sdfg* s, NodeId statement, Name index, const std::string& a
   if (map.schedule == Schedule::kSequential && kind->second != Schedule::kSequential)
     return Unfit("the iterations of '" + index.str() + "' have an order, which a map has not",
                  map.ranges.size() > 1 ? "the ranges of one map run alike: part them before, reorder-ranges{order=i | j}" : "");
+  if (map.schedule != Schedule::kDefault && map.schedule != kind->second)
+    return Unfit("the map of '" + index.str() + "' is @" + std::string(ScheduleWord(map.schedule)) + " already",
+                 map.ranges.size() > 1 ? "the ranges of one map run alike: part them before, reorder-ranges{order=i | j}" : "leave out one of the two steps");
   map.schedule = kind->second;
   bool open = false;  // a kernel is scheduled once all its maps are
   ForEachNode(*s, [&](NodeId n) {
