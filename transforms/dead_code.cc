@@ -308,9 +308,13 @@ class Eliminator {
     return used;
   }
 
+  // A parameter that is given and returned is so without a use, too: what it is must still be said.
+  void KeepOutput(Name parameter) {
+    const Container& c = s_.Get(parameter);
+    if (c.inout && !c.output) s_.Mutable(parameter).output = true;
+  }
+
   bool DropContainers(std::vector<char> used) {
-    for (Name n : s_.parameters)
-      if (const uint32_t number = containers_.NumberOf(n); number != kNone) used[number] = true;
     for (uint32_t i = containers_.size(); i-- > 0;) {  // a used view keeps its base; bases may be declared after
       for (uint32_t n = i; used[n];) {
         const uint32_t base = base_[n];
@@ -318,10 +322,14 @@ class Eliminator {
         n = base;
       }
     }
+    std::vector<Name> unused;
+    for (Name n : s_.parameters)
+      if (const uint32_t number = containers_.NumberOf(n); number != kNone && !std::exchange(used[number], true)) unused.push_back(n);
     std::unordered_set<Name> dead;
     for (uint32_t n = 0; n < containers_.size(); ++n)
       if (!used[n] && containers_.At(n)->kind != ContainerKind::kState) dead.insert(containers_.NameOf(n));
     transforms::RemoveContainers(&s_, dead);
+    for (Name n : unused) KeepOutput(n);
     return !dead.empty();
   }
 
