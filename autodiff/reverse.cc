@@ -459,26 +459,11 @@ Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<N
     after->Blocks(out_copies);
   }
 
-  // Every adjoint starts at zero; outputs at the gradient given.
   for (Name n : outputs) GradientOfContainer(n);
-  std::unordered_map<Name, NodeId> zeros;
   std::unordered_set<Name> passed_in;
   for (Name n : inputs)
     if (added_.count(n)) passed_in.insert(gradients_[n]);
-  for (Name g : zeroed_) {
-    if (passed_in.count(g) || cleared_inside_.count(g)) continue;
-    Name given, output;
-    for (Name n : outputs)
-      if (gradients_[n] == g) output = n;
-    for (const auto& x : out->output_gradients)
-      if (!output.empty() && x.first == output) given = x.second;
-    if (!given.empty()) start->Statement(CopyWhole(&s_, &names_, g, given));
-    else if (!output.empty()) start->Statement(FillWith(&s_, &names_, g, FloatExpr(1)));
-    else zeros[g] = FillWith(&s_, &names_, g, FloatExpr(0));
-  }
-  Settle(backward, zeros);
-  for (Name g : zeroed_)
-    if (auto z = zeros.find(g); z != zeros.end() && !cleared_.count(z->second.value)) start->Statement(z->second);
+  StartAdjoints(outputs, passed_in, *out, backward, start);
   // Gradients of inputs are parameters themselves.
   for (Name n : inputs) {
     Name g = gradients_[n];

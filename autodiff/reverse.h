@@ -107,6 +107,8 @@ class Reversal {
   bool IsTheSameAgain(const Expr& e) const;  // in the backward sweep: of loop variables, sizes, and what nothing writes
   bool Varies(const Expr& e) const;  // holds a symbol that a `let` inside the current top-level block defines
   void Settle(const std::vector<BlockId>& backward, std::unordered_map<Name, NodeId> zeros);
+  void StartAdjoints(const std::vector<Name>& outputs, const std::unordered_set<Name>& passed_in, const BackwardPrograms& programs,
+                     const std::vector<BlockId>& backward, BlockList* start);
   Status CheckSizes();
   Name Parameter(Name like, std::string_view stem);
   Status Interface(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out,
@@ -128,6 +130,7 @@ class Reversal {
   std::unordered_map<uint32_t, int> order_;  // statement → position
   std::unordered_map<uint32_t, bool> in_loop_;
   std::unordered_map<Name, int> first_use_;  // root → position of its first statement
+  std::unordered_map<Name, Origin> results_;  // root → origin of the last statement that writes it
   std::unordered_set<Name> keep_zero_;       // roots whose adjoint must be right at the very start: inputs
   std::vector<Name> tapes_;
   std::unordered_map<uint32_t, Name> partial_;      // `total += part` of a gradient node → part

@@ -1,4 +1,4 @@
-// The first contribution to an adjoint need not be added to zeros when it covers the whole of it.
+// What adjoints start with. The first contribution to one need not be added to zeros when it covers the whole of it.
 #include <algorithm>
 #include <optional>
 
@@ -137,6 +137,30 @@ void Reversal::Settle(const std::vector<BlockId>& backward, std::unordered_map<N
     }
     if (kept.size() != statements.size()) std::get<State>(s_.blocks.Mutable(b).control).statements = kept;
   }
+}
+
+// Every adjoint starts at zero; outputs at the gradient given, as gradients of what wrote them.
+void Reversal::StartAdjoints(const std::vector<Name>& outputs, const std::unordered_set<Name>& passed_in,
+                             const BackwardPrograms& programs, const std::vector<BlockId>& backward, BlockList* start) {
+  std::unordered_map<Name, NodeId> zeros;
+  for (Name g : zeroed_) {
+    if (passed_in.count(g) || cleared_inside_.count(g)) continue;
+    Name given, output;
+    for (Name n : outputs)
+      if (gradients_[n] == g) output = n;
+    for (const auto& x : programs.output_gradients)
+      if (!output.empty() && x.first == output) given = x.second;
+    const uint32_t first = s_.nodes.size();
+    if (!given.empty()) start->Statement(CopyWhole(&s_, &names_, g, given));
+    else if (!output.empty()) start->Statement(FillWith(&s_, &names_, g, FloatExpr(1)));
+    else zeros[g] = FillWith(&s_, &names_, g, FloatExpr(0));
+    const auto result = results_.find(output);
+    for (uint32_t k = first; result != results_.end() && k < s_.nodes.size(); ++k)
+      s_.nodes.Mutable(NodeId{k}).origin = result->second.Gradient("backward");
+  }
+  Settle(backward, zeros);
+  for (Name g : zeroed_)
+    if (auto z = zeros.find(g); z != zeros.end() && !cleared_.count(z->second.value)) start->Statement(z->second);
 }
 
 }  // namespace headrace::autodiff

@@ -129,7 +129,10 @@ void Reversal::Order(const std::vector<BlockId>& body, bool in_loop) {
         int at = static_cast<int>(order_.size());
         order_[n.value] = at;
         in_loop_[n.value] = in_loop;
-        for (const Touched& t : TouchedBy(s_, n, callees_)) first_use_.emplace(t.root, at);
+        for (const Touched& t : TouchedBy(s_, n, callees_)) {
+          first_use_.emplace(t.root, at);
+          if (t.write) results_[t.root] = s_.nodes[n].origin;
+        }
       }
     } else if (auto* l = std::get_if<Loop>(&c)) {
       Order(l->body, true);

@@ -66,7 +66,7 @@ TEST(StatementRules, TheNodeCarriesItsStatement) {
     }
   }
   state {
-    map i_2 in 0:N { grad_Y[i_2] = 1.0 }
+    map i_2 in 0:N from grad "wave" by "backward" { grad_Y[i_2] = 1.0 from grad "wave" by "backward" }
     grad.map{body = "sdfg map(X: f64[N], Y: f64[N]) {\n  state {\n    map i in 0:N { Y[i] = sin(X[i]) }\n  }\n}\n", domain = "node", ports = ["X", "->", "Y"]}(grad_Y = grad_Y) -> (grad_X = grad_X) from grad "wave" by "backward"
   }
 }
