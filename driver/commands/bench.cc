@@ -247,12 +247,12 @@ Runner AddBench(CLI::App& app, Common& c) {
       ->allow_extra_args(false);
   f->model.AddPipelineTo(app);
   f->model.AddPlanTo(app);
-  app.add_option("--seconds", f->seconds, "time to measure for")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--runs", f->runs, "this many runs, without a warm-up")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", f->seconds, "time to measure for")->capture_default_str()->check(Number(false));
+  app.add_option("--runs", f->runs, "this many runs, without a warm-up")->check(Number(false));
   app.add_option("--compare", f->compare, "onnxruntime, torch, reference: time it as well, in turns with ours; the ratio")
       ->check(OneOf({"onnxruntime", "torch", "reference"}));
   app.add_flag("--profile", f->profile, "time, traffic and operations of each statement, by where it came from in the model");
-  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
+  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str()->check(Number(true));
   return [f, &app, &c] { return RunBench(*f, app, c); };
 }
 

@@ -1,5 +1,7 @@
 // What the user asks for must exist and have an effect: names of implementations, sizes, choices, options.
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "driver/commands/commands.h"
@@ -115,6 +117,17 @@ CLI::Validator OneOf(std::vector<std::string> words) {
         return "there is no '" + given + "'\n" + Guess(given, words, "it is one of " + Joined(words));
       },
       "{" + list + "}");
+}
+
+CLI::Validator Number(bool zero) {
+  return CLI::Validator(
+      [zero](std::string& given) -> std::string {
+        char* end = nullptr;
+        const double number = std::strtod(given.c_str(), &end);
+        if (end != given.c_str() && !*end && std::isfinite(number) && (zero ? number >= 0 : number > 0)) return "";
+        return "'" + given + "' is not a number " + (zero ? "of 0 or more" : "above 0");
+      },
+      zero ? "NONNEGATIVE" : "POSITIVE");
 }
 
 Status CheckImplementations(const Registry& r, const Program& p, const CompileOptions& o,

@@ -82,6 +82,8 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
 
 // ---- what is asked for must exist and have an effect (choices.cc) ----
 CLI::Validator OneOf(std::vector<std::string> words);
+// Of an option that takes finite numbers above 0; zero: or 0.
+CLI::Validator Number(bool zero);
 // Names in --impl; a choice that can't have an effect for this model earns a warning.
 Status CheckImplementations(const Registry& r, const Program& p, const CompileOptions& o,
                             std::vector<std::string>* warnings);

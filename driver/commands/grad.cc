@@ -311,7 +311,7 @@ Runner AddGrad(CLI::App& app, Common& c) {
                  "NAME=VALUE: gradient of an output, instead of ones (repeatable)")
       ->allow_extra_args(false);
   app.add_option("--memory-limit", f->memory_limit, "for what is kept and temporaries: 2GiB; recomputes to stay below");
-  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
+  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str()->check(Number(true));
   return [f, &c] { return Run(*f, c); };
 }
 

@@ -209,9 +209,9 @@ Runner AddRun(CLI::App& app, Common& c) {
   app.add_flag("--verify{interpreter}", f->verify,
                "compare with the interpreter, or =reference (the onnx package), =onnxruntime, =torch; exit 4 when it differs")
       ->check(OneOf({"interpreter", "reference", "onnxruntime", "torch"}));
-  app.add_option("--rtol", f->rtol, "relative tolerance; --test-data: 0.001, --verify: by type");
-  app.add_option("--atol", f->atol, "absolute tolerance; --test-data: 1e-07, --verify: by type");
-  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
+  app.add_option("--rtol", f->rtol, "relative tolerance; --test-data: 0.001, --verify: by type")->check(Number(true));
+  app.add_option("--atol", f->atol, "absolute tolerance; --test-data: 1e-07, --verify: by type")->check(Number(true));
+  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str()->check(Number(true));
   return [f, &app, &c] { return Run(*f, app, c); };
 }
 

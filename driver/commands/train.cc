@@ -141,10 +141,9 @@ Status Parse(TrainFlags& f, const Common& c) {
   const char* second = end + 1;
   o.step.beta2 = std::strtod(second, &end);
   if (end == second || *end) return UsageError("E0443", "--betas wants two numbers, as 0.9,0.999");
-  if (!f.clip_norm.empty()) {
-    o.step.clip_norm = std::strtod(f.clip_norm.c_str(), &end);
-    if (*end) return UsageError("E0443", "--clip-norm " + f.clip_norm + " is not a number");
-  }
+  for (const double beta : {o.step.beta1, o.step.beta2})
+    if (!(beta >= 0 && beta < 1)) return UsageError("E0443", "--betas " + f.betas + ": each is 0 or more and below 1", "as 0.9,0.999");
+  if (!f.clip_norm.empty()) o.step.clip_norm = std::strtod(f.clip_norm.c_str(), nullptr);
   if (!f.memory_limit.empty()) {
     HR_ASSIGN_OR_RETURN(o.step.memory_limit, ParseBytes(f.memory_limit, "--memory-limit"));
   }
@@ -244,13 +243,14 @@ Runner AddTrain(CLI::App& app, Common& c) {
       ->group(how);
   app.add_option("--lr", o.rate, "learning rate")->required()->group(how);
   app.add_option("--optimizer", o.step.optimizer, "sgd, momentum, adam or adamw")->capture_default_str()->group(how);
-  app.add_option("--momentum", o.step.momentum, "of momentum")->capture_default_str()->group(how);
+  app.add_option("--momentum", o.step.momentum, "of momentum")->capture_default_str()->check(Number(true))->group(how);
   app.add_option("--betas", f->betas, "of adam and adamw")->capture_default_str()->group(how);
-  app.add_option("--eps", o.step.epsilon, "of adam and adamw")->capture_default_str()->group(how);
+  app.add_option("--eps", o.step.epsilon, "of adam and adamw")->capture_default_str()->check(Number(true))->group(how);
   app.add_option("--weight-decay", o.step.weight_decay, "added to the gradient; by adamw, taken from the parameter")
       ->capture_default_str()
+      ->check(Number(true))
       ->group(how);
-  app.add_option("--clip-norm", f->clip_norm, "longest gradient, of all parameters together")->group(how);
+  app.add_option("--clip-norm", f->clip_norm, "longest gradient, of all parameters together")->check(Number(false))->group(how);
   app.add_option("--schedule", o.schedule.kind,
                  "constant, cosine (to 0 at the end), or step (times --gamma every --step-epochs)")
       ->capture_default_str()
@@ -260,7 +260,7 @@ Runner AddTrain(CLI::App& app, Common& c) {
   app.add_option("--warmup", o.schedule.warmup, "steps of growing rate at the start")
       ->capture_default_str()
       ->group(how);
-  app.add_option("--seed", o.seed, "of order and dropout")->capture_default_str()->group(how);
+  app.add_option("--seed", o.seed, "of order and dropout")->capture_default_str()->check(Number(true))->group(how);
   app.add_option("--only", o.step.trained, "train these initializers only: NAME,…; * and ? match")
       ->delimiter(',')
       ->allow_extra_args(false)

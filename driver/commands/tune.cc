@@ -204,9 +204,9 @@ Runner AddTune(CLI::App& app, Common& c) {
       ->allow_extra_args(false);
   app.add_option("--seconds", f->seconds, "time to search for; what was found is then measured once more")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(Number(false));
   app.add_option("-o,--out", f->out, "the file for the plan (-: standard output); it is kept in the cache, too");
-  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
+  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str()->check(Number(true));
   return [f, &c] {
     const Status s = Tune(*f, c);
     return s.ok() ? static_cast<int>(kExitOk) : Fail(c.out, s);

@@ -57,6 +57,19 @@ class ChoicesTest(CommandTest):
         self.warned("--threads has no effect", "check", "relu.sdfg", "--threads", "2")
         self.warned("--impl has no effect", "compile", "m.onnx", "--emit", "ir", "--impl", "pure")
 
+    def test_numbers(self):
+        bench, run = ["bench", "relu.sdfg", "--seconds"], ["run", "relu.sdfg", "--verify"]
+        for number in ("nan", "inf", "0", "-1", "1s"):
+            self.refused("E0430", "--seconds", f"'{number}' is not a number above 0", args=[*bench, number])
+        for flag in ("--rtol", "--atol", "--seed"):
+            self.refused("E0430", flag, "'-1' is not a number of 0 or more", args=[*run, f"{flag}=-1"])
+        self.refused("E0430", "--rtol", "'nan' is not a number", args=[*run, "--rtol", "nan"])
+        for flag in ("--momentum", "--eps", "--weight-decay", "--clip-norm"):
+            self.refused("E0430", flag, "'nan' is not a number", args=[*TRAIN, flag, "nan"])
+        self.refused("E0430", "--clip-norm", "'0' is not a number above 0", args=[*TRAIN, "--clip-norm", "0"])
+        for betas in ("nan,0.9", "0.9,1", "-0.1,0.9"):
+            self.refused("E0443", f"--betas {betas}", args=[*TRAIN, "--optimizer", "adam", f"--betas={betas}"])
+
     def test_options_of_another_optimizer_or_schedule(self):
         np.savez(self.path("d.npz"), X=np.zeros((2, 3), np.float32), target=np.zeros((2, 3), np.float32))
         for flag, value, what in (("--momentum", "0.5", "--optimizer momentum"), ("--betas", "0.9,0.9", "adam"), ("--eps", "1e-3", "adam"),
