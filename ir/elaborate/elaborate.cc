@@ -222,11 +222,15 @@ void Elaborator::RunIf(const FormStmt& s) {
   TypeScope scope{&s_, has_f64_};
   Conditional branches;
   const Env outer = env_;
+  const std::set<Name> before = written_;
+  std::set<Name> after = before;
   for (const auto* body : {&s.body, &s.otherwise}) {
     if (body->empty()) continue;
+    written_ = before;  // a sum begins in each branch
     open_.emplace_back();
     held_.emplace_back();
     Statements(*body);
+    after.insert(written_.begin(), written_.end());
     env_ = outer;
     const std::vector<BlockId>& first = held_.back();
     open_.back().insert(open_.back().begin(), first.begin(), first.end());
@@ -238,6 +242,7 @@ void Elaborator::RunIf(const FormStmt& s) {
     open_.pop_back();
     branches.branches.push_back(std::move(b));
   }
+  written_ = std::move(after);
   open_.back().push_back(s_.AddBlock(std::move(branches)));
 }
 

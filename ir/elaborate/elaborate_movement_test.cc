@@ -184,6 +184,24 @@ TEST(Elaborate, DataDecidesAtRunTime) {
 )");
 }
 
+TEST(Elaborate, SumsBeginInEachBranch) {
+  EXPECT_EQ(ElaborateText(R"(if all { S[] += X[i] } else { S[] max= X[i] })", "X: f32[N], all: bool[] -> S: f32[]"),
+            R"(sdfg f(X: f32[N], all: bool, S: f32) {
+  if all {
+    state {
+      S = 0.0
+      map i in 0:N { S += X[i] }
+    }
+  } else {
+    state {
+      S = -inf
+      map i in 0:N { S max= X[i] }
+    }
+  }
+}
+)");
+}
+
 TEST(Elaborate, AbsentOutputsTakeTheirTemporariesAlong) {
   EXPECT_EQ(ElaborateText(R"(S[n] += X[n, k]
 Y = X
