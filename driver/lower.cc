@@ -30,6 +30,7 @@ std::string WithDefault(const std::string& text, const std::string& pipeline) {
 bool Applies(const Registry& r, const Program& p, const Sdfg& s, NodeId id, const std::string& implementation) {
   Result<NodeView> v = ViewOf(r, p, s, id);
   if (!v.ok()) return false;
+  if (implementation == "pure" && !v->node->defines.empty()) return false;  // a form finds no sizes
   Library asked = *v->node;
   asked.implementation = Name(implementation);
   v->node = &asked;
