@@ -5,7 +5,7 @@ namespace onnx_ops {
 namespace {
 
 // `x` is the source coordinate of output point p; a tap at distance u from it weighs w1, 1 - u or a cubic in u. Coordinates
-// are computed as ONNX Runtime does, operation by operation: in f32 (of f64 data only where they choose an element or the
+// are computed as ONNX Runtime does, operation by operation: in f32 (of f64 data and integers only where they choose an element or the
 // extrapolated value), and a millionth from the middle of two elements counts as the middle.
 const char kResize[] = R"(
 let all_axes = axes ?: range(rank(X)) ; let from = dim(X, all_axes) ; let to = dim(Y, all_axes)
@@ -14,7 +14,7 @@ let by = by_scale ? scales : policy == "stretch" ? f64(to) / from : policy == "n
 let c = coordinate_transformation_mode ; let crop = c == "tf_crop_and_resize"
 let moved = crop || (!by_scale && policy == "stretch" ? from != to : by != 1 || from != to)  # the other axes are copied
 let ax = keep(all_axes, moved) ; let R = len(all_axes)
-let near = mode == "nearest" || len(ax) == 0 ; let short = near || crop || dtype(X) != f64
+let near = mode == "nearest" || len(ax) == 0 ; let short = near || crop || !(dtype(X) == f64 || is_int(X))
 let t(v) = short ? f32(f64(v)) : v ; let tp = short ? f32(p) : p  # f64: also where v is f32 already, it is rounded here
 let xd = keep(from, moved) ; let yd = keep(to, moved) ; let exact = keep(0 * from + by, moved) ; let sc = t(exact)
 let L = by_scale ? xd * exact : yd ; let whole = surely(all(exact == floor(exact)))
@@ -43,12 +43,14 @@ if near {
            u < 2 ? ((cubic_coeff_a * u - 5 * cubic_coeff_a) * u + 8 * cubic_coeff_a) * u - 4 * cubic_coeff_a : 0
   let w = prod((exclude_outside ?: 0) && (at < 0 || at >= xd) ? 0 : w1)
   # Linear weights sum to one: no normalisation.
-  if mode == "linear" && !(antialias ?: 0) && !(exclude_outside ?: 0) && !crop {
+  if mode == "linear" && !(antialias ?: 0) && !(exclude_outside ?: 0) && !crop && !is_int(X) {
     Y[o.., p..@ax] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 0*s : 0*s + 2, p.. in 0:yd
   } else {
-  V[o.., p..] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 1 - s : s + 1, p.. in 0:yd
-  W[p..] += w over k.. in 1 - s : s + 1, p.. in 0:yd
-  Y[o.., p..@ax] = outside ? extrapolation_value : V[o.., p..] / W[p..]
+  let fine(v) = is_int(X) ? f64(v) : v
+  V[o.., p..] += fine(X[o.., clamp(at, 0, xd - 1)@ax]) * fine(w) over k.. in 1 - s : s + 1, p.. in 0:yd
+  W[p..] += fine(w) over k.. in 1 - s : s + 1, p.. in 0:yd
+  if is_int(X) { Y[o.., p..@ax] = outside ? sat(rint(f64(extrapolation_value))) : sat(rint(V[o.., p..] / W[p..])) }
+  else { Y[o.., p..@ax] = outside ? extrapolation_value : V[o.., p..] / W[p..] }
   }
 })";
 
@@ -60,7 +62,10 @@ let sc = keep(scales, moved) ; let x = surely(all(sc == floor(sc))) ? p / sc : t
 if mode == "nearest" { Y[o.., p..@ax] = X[o.., clamp(sc < 1 ? ceil(x) : floor(x), 0, xd - 1)@ax] over Y }
 else {
   let at = floor(x) + k ; let w = prod(max(1 - abs(at - x), 0))
-  Y[o.., p..@ax] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 0 * xd : 0 * xd + 2, p.. in 0:yd
+  if is_int(X) {
+    V[o.., p..] += f64(X[o.., clamp(at, 0, xd - 1)@ax]) * f64(w) over k.. in 0 * xd : 0 * xd + 2, p.. in 0:yd
+    Y[o.., p..@ax] = sat(rint(V[o.., p..]))
+  } else { Y[o.., p..@ax] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 0 * xd : 0 * xd + 2, p.. in 0:yd }
 })";
 
 const char kGridSample[] = R"(
