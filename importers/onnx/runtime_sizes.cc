@@ -160,6 +160,11 @@ class RuntimeSizes {
     if (ProveLe(IntExpr(1), extent) != Truth::kYes)
       Check(Bin(Op::kGe, extent, IntExpr(1)), "axis " + std::to_string(axis) + " has no element to choose from");
   }
+  // What a negative pad adds.
+  static Expr Removed(const Expr& pad) {
+    const auto known = AsInt(pad);
+    return known ? IntExpr(std::min<int64_t>(*known, 0)) : Call2("min", pad, IntExpr(0));
+  }
   // Padding by elements that are not there.
   void Mirrored() {
     const std::string mode = c_.Str("mode", "constant");
@@ -173,7 +178,8 @@ class RuntimeSizes {
       const size_t axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(rank) : given);
       const Expr lo = pad(i), hi = pad(i + n), extent = axis < rank ? c_.In(0)->shape[axis] : Expr();
       if (!lo || !hi || !extent) return;
-      const Expr least = mode == "reflect" ? Bin(Op::kSub, extent, IntExpr(1)) : extent;
+      const Expr left = Bin(Op::kAdd, Bin(Op::kAdd, extent, Removed(lo)), Removed(hi));
+      const Expr least = mode == "reflect" ? Bin(Op::kSub, left, IntExpr(1)) : left;
       for (const Expr& by : {lo, hi}) {
         if (AsInt(by).value_or(1) <= 0) continue;
         const Expr needed = mode == "reflect" ? by : IntExpr(1);

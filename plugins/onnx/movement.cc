@@ -111,14 +111,15 @@ void RegisterMovement(Registrar& r) {
       "let j = k - lo\n"
       "if mode == \"constant\" { output[o.., k..@ax] = data[o.., j@ax] ?? (VALUE) }\n"
       "else {\n"
-      "  let j = mode == \"edge\" ? clamp(k - lo, 0, d - 1) : mode == \"wrap\" ? (k - lo) % d : reflect(k - lo, d)\n"
+      "  let cut = max(-lo, 0) ; let left = d - cut - max(-hi, 0)  # what is removed is not there to be wrapped\n"
+      "  let j = mode == \"edge\" ? clamp(k - lo, 0, d - 1) : mode == \"wrap\" ? cut + (k - max(lo, 0)) % left : reflect(k - lo, d)\n"
       "  output[o.., k..@ax] = data[o.., j@ax] over output\n"
       "}";
   auto with = [&](const std::string& value) { return std::string(pad).replace(pad.find("VALUE"), 5, value); };
   r.op("Pad")
       .Doc("Adds (or, if negative, removes) elements at both ends: a constant, the edge, mirrored or wrapped.")
       .Versions(11)
-      .Pure("let ax = axes ?: range(rank(data)) ; let lo = pads[0:len(ax)] ; let d = dim(data, ax)\n" +
+      .Pure("let ax = axes ?: range(rank(data)) ; let lo = pads[0:len(ax)] ; let hi = pads[len(ax):2*len(ax)] ; let d = dim(data, ax)\n" +
             with("constant_value ?: 0"))
       .Sample("data: f32[2, 3]; pads: i64[4] = [1, 0, 0, 2]; attr mode = \"constant\"")
       .Sample("data: f32[2, 3]; pads: i64[4] = [1, 2, 0, 1]; attr mode = \"reflect\"")
@@ -129,14 +130,14 @@ void RegisterMovement(Registrar& r) {
   r.op("Pad")
       .Doc("Adds elements at both ends: a constant, the edge or mirrored.")
       .Versions(2, 10)
-      .Pure("let ax = range(rank(data)) ; let lo = pads[0:len(ax)] ; let d = dim(data, ax)\n" + with("value"))
+      .Pure("let ax = range(rank(data)) ; let lo = pads[0:len(ax)] ; let hi = pads[len(ax):2*len(ax)] ; let d = dim(data, ax)\n" + with("value"))
       .Sample("data: f32[2, 3]; attr pads = [1, 0, 0, 2], mode = \"edge\"")
       .Sample("data: f32[2, 3]; attr pads = [1, 0, 0, 2], value = 0.5")
       .Sample("data: f32[3, 3]; attr pads = [1, 1, 2, 2], mode = \"reflect\"");
   r.op("Pad")
       .Doc("Adds elements at both ends: a constant, the edge or mirrored.")
       .Versions(1, 1)
-      .Pure("let ax = range(rank(data)) ; let lo = paddings[0:len(ax)] ; let d = dim(data, ax)\n" + with("value"))
+      .Pure("let ax = range(rank(data)) ; let lo = paddings[0:len(ax)] ; let hi = paddings[len(ax):2*len(ax)] ; let d = dim(data, ax)\n" + with("value"))
       .Sample("data: f32[2, 3]; attr paddings = [1, 0, 0, 2], mode = \"edge\"")
       .Sample("data: f32[2, 3]; attr paddings = [1, 0, 0, 2], value = 0.5")
       .Sample("data: f32[3, 3]; attr paddings = [1, 1, 2, 2], mode = \"reflect\"");
