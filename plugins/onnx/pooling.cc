@@ -54,7 +54,7 @@ void RegisterPooling(Registrar& r) {
       .Doc("Mean over a sliding window; padding counts only on demand.")
       .Pure(
           window +
-          "let hi = auto_pad == \"NOTSET\" ? (pads ?: 0)[N:2*N] : total - lo\n"
+          "let hi = auto_pad == \"NOTSET\" ? (pads ?: 0)[N:2*N] : auto_pad == \"VALID\" ? 0 : total - lo\n"
           "let at = p * st + k * dl - lo\n"
           "S[n, c, p..] += X[n, c, at] ?? 0 over k.. in 0:K, p.. in 0:yd\n"
           "let last = (yd - 1) * st + (K - 1) * dl - lo\n"
@@ -64,7 +64,7 @@ void RegisterPooling(Registrar& r) {
           "}")
       .Backward(
           window +
-          "let hi = auto_pad == \"NOTSET\" ? (pads ?: 0)[N:2*N] : total - lo\n"
+          "let hi = auto_pad == \"NOTSET\" ? (pads ?: 0)[N:2*N] : auto_pad == \"VALID\" ? 0 : total - lo\n"
           "let at = p * st + k * dl - lo ; let back = q + lo - k * dl\n"
           "C[p..] += all((count_include_pad ?: 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
           "G[n, c, p..] = dY[n, c, p..] / C[p..]\n"
@@ -144,14 +144,22 @@ void RegisterPooling(Registrar& r) {
           "let sz = off == 0 ? max(b - a, 1) : b - a\n"
           "let g = (sampling_ratio ?: 0) > 0 ? f32(0 * sz) + sampling_ratio : ceil(sz / P)\n"
           "let gmax = (sampling_ratio ?: 0) > 0 ? 0 * P + sampling_ratio : (xd + P - 1) // P + 1\n"
-          "let y = a + (p + (s + 0.5) / g) * (sz / P)\n"
-          "let live = all(s < g) && all(y >= -1 && y <= xd)\n"
-          "let y1 = min(max(y, 0), xd - 1)\n"
-          "let q = live ? min(floor(y1) + u, xd - 1.0) : 0.0 * u\n"
-          "let w = live ? prod(max(1 - abs(y1 - (floor(y1) + u)), 0)) : 0\n"
-          "let x = any(g > gmax) ? nan : w * X[batch_indices[r], c, q]  # a box larger than the image\n"
-          "if mode == \"avg\" { Y[r, c, p..] += x / prod(g) over s.. in 0 * P : gmax, u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
-          "else { Y[r, c, p..] max= x over s.. in 0 * P : gmax, u.. in [0,0]:[2,2], p.. in [0,0]:P }")
+          "let n = max(prod(g), 1) ; let y(s) = a + (p + (s + 0.5) / g) * (sz / P)\n"
+          "let there(s) = all(s >= 0 && s < g) ; let live(s) = there(s) && all(y(s) >= -1 && y(s) <= xd)\n"
+          "let at(s) = min(max(y(s), 0), xd - 1) ; let w(s) = prod(max(1 - abs(at(s) - (floor(at(s)) + u)), 0))\n"
+          "let x(s) = (live(s) ? w(s) : 0) * X[batch_indices[r], c, (live(s) ? min(floor(at(s)) + u, xd - 1.0) : 0.0 * u)]\n"
+          "let largest(s) = there(s) ? x(s) : any(g <= 0) ? 0 : lowest()\n"
+          "let many = (sampling_ratio ?: 0) == 0\n"
+          "if many { L[] max= any(g > gmax) ? 1.0 : 0.0 }\n"
+          // Of a box larger than the image there are more samples than that, of which few lie in the image: at least half a pixel apart.
+          "if many && L[] > 0 {\n"
+          "  let first = clamp(floor((-1 - a - p * (sz / P)) * g / (sz / P) - 0.5) - 1, 0, max(g - 1, 0))\n"
+          "  if mode == \"avg\" { Y[r, c, p..] += x(first + s) / n over s.. in 0 * P : 2 * xd + 8, u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
+          "  else { Y[r, c, p..] max= largest(first + s) over s.. in 0 * P : 2 * xd + 8, u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
+          "} else {\n"
+          "  if mode == \"avg\" { Y[r, c, p..] += x(s) / n over s.. in 0 * P : gmax, u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
+          "  else { Y[r, c, p..] max= largest(s) over s.. in 0 * P : gmax, u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
+          "}")
       .Sample(
           "X: f32[1, 1, 6, 6]; rois: f32[1, 4] = [0, 0, 4, 4]; batch_indices: i64[1] = [0]; "
           "attr output_height = 2, output_width = 2, sampling_ratio = 2")

@@ -13,7 +13,7 @@ const char kGeometry[] =
     "let st = strides ?: 1 ; let dl = dilations ?: 1 ; let pad = auto_pad ?: \"NOTSET\"\n"
     "let total = max((yd - 1) * st + (K - 1) * dl + 1 - xd, 0)\n"
     "let lo = pad == \"SAME_UPPER\" ? total // 2 : pad == \"SAME_LOWER\" ? (total + 1) // 2 : pad == \"VALID\" ? 0 : (pads ?: 0)[0:N]\n"
-    "let hi = pad == \"NOTSET\" ? (pads ?: 0)[N:2*N] : total - lo ; let at = p * st + k * dl - lo\n";
+    "let hi = pad == \"NOTSET\" ? (pads ?: 0)[N:2*N] : pad == \"VALID\" ? 0 : total - lo ; let at = p * st + k * dl - lo\n";
 
 }  // namespace
 
