@@ -91,6 +91,12 @@ Status Registry::Add(OpDefinition def) {
     ForwardImplementation i;
     i.domain = def.domain, i.op = def.name, i.name = "pure", i.plugin = def.plugin;
     i.since_version = def.since_version, i.until_version = def.until_version;
+    i.can_be_applied = [](const NodeView& v) -> std::string {
+      for (const auto* ports : {&v.inputs, &v.outputs})
+        for (const PortView& p : *ports)
+          if (p.present && p.type.kind == ValueType::kSequence) return p.name + " is a sequence, and a form is of tensors";
+      return "";
+    };
     i.expand = [form](const NodeView& v) -> Result<Program> {
       if (!v.node->defines.empty())
         return UnsupportedError("E0315", "the size " + v.node->defines[0].str() +

@@ -30,6 +30,18 @@ class ChoicesTest(CommandTest):
         for right in ("pure", "Relu=pure", "onnx.Relu=pure", "clip=pure"):
             self.assertEqual(self.run_headrace("check", "m.onnx", "--impl", right).stderr, "")
 
+    def test_forms_are_of_tensors(self):
+        self.write("s.sdfg", """sdfg s(x: f32[4], z: i64, y: f32[4]) {
+          sequence s: seq(f32)
+          sequence t: seq(f32)
+          onnx.SequenceConstruct(inputs = x, inputs = x) -> (output_sequence = s)
+          onnx.Identity(input = s) -> (output = t)
+          onnx.SequenceAt(input_sequence = t, position = z) -> (tensor = y)
+        }""")
+        run = ["run", "s.sdfg", "--backend", "interpreter", "--input", "z=1", "--impl"]
+        self.refused("E0321", "input is a sequence, and a form is of tensors", args=[*run, "Identity=pure"], exit=3)
+        self.run_headrace(*run, "pure")
+
     def test_sizes(self):
         self.refused("E0463", "did you mean 'N'?", args=["run", "relu.sdfg", "--dim", "n=4"])
         self.refused("E0463", "there is no size 'bach'", "it has N", args=["check", "relu.sdfg", "--dim", "bach=4"])
