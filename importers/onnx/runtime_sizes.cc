@@ -178,8 +178,8 @@ class RuntimeSizes {
       const size_t axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(rank) : given);
       const Expr lo = pad(i), hi = pad(i + n), extent = axis < rank ? c_.In(0)->shape[axis] : Expr();
       if (!lo || !hi || !extent) return;
-      const Expr left = Bin(Op::kAdd, Bin(Op::kAdd, extent, Removed(lo)), Removed(hi));
-      const Expr least = mode == "reflect" ? Bin(Op::kSub, left, IntExpr(1)) : left;
+      const Expr left = mode == "wrap" ? Bin(Op::kAdd, Bin(Op::kAdd, extent, Removed(lo)), Removed(hi)) : extent;
+      const Expr least = mode == "reflect" ? Bin(Op::kSub, extent, IntExpr(1)) : left;
       for (const Expr& by : {lo, hi}) {
         if (AsInt(by).value_or(1) <= 0) continue;
         const Expr needed = mode == "reflect" ? by : IntExpr(1);

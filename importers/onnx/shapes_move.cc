@@ -287,12 +287,12 @@ Status Pad(const NodeCall& c, std::vector<Inferred>* out) {
     auto n = AsInt(in[axis]), lo = AsInt(pads[i]), hi = AsInt(pads[i + axes.size()]);
     if (mode == "constant" || !n || std::max(lo.value_or(0), hi.value_or(0)) <= 0) continue;
     const int64_t most = std::max(lo.value_or(0), hi.value_or(0));
-    const int64_t left = *n + std::min<int64_t>(lo.value_or(0), 0) + std::min<int64_t>(hi.value_or(0), 0);
-    if (mode == "reflect" && most >= left)
-      return ShapeError("axis " + std::to_string(axis) + " of " + std::to_string(left) + " elements can't be mirrored by " +
+    const int64_t removed = mode == "wrap" ? std::min<int64_t>(lo.value_or(0), 0) + std::min<int64_t>(hi.value_or(0), 0) : 0;
+    if (mode == "reflect" && most >= *n)
+      return ShapeError("axis " + std::to_string(axis) + " of " + std::to_string(*n) + " elements can't be mirrored by " +
                             std::to_string(most),
                         "", "less than it has elements");
-    if (left <= 0) return ShapeError("axis " + std::to_string(axis) + " has no element to pad with");
+    if (*n + removed <= 0) return ShapeError("axis " + std::to_string(axis) + " has no element to pad with");
   }
   SetShape(out, 0, std::move(s));
   return {};
