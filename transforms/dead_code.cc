@@ -308,12 +308,6 @@ class Eliminator {
     return used;
   }
 
-  // A parameter that is given and returned is so without a use, too: what it is must still be said.
-  void KeepOutput(Name parameter) {
-    const Container& c = s_.Get(parameter);
-    if (c.inout && !c.output) s_.Mutable(parameter).output = true;
-  }
-
   bool DropContainers(std::vector<char> used) {
     for (uint32_t i = containers_.size(); i-- > 0;) {  // a used view keeps its base; bases may be declared after
       for (uint32_t n = i; used[n];) {
@@ -322,14 +316,12 @@ class Eliminator {
         n = base;
       }
     }
-    std::vector<Name> unused;
     for (Name n : s_.parameters)
-      if (const uint32_t number = containers_.NumberOf(n); number != kNone && !std::exchange(used[number], true)) unused.push_back(n);
+      if (const uint32_t number = containers_.NumberOf(n); number != kNone) used[number] = true;
     std::unordered_set<Name> dead;
     for (uint32_t n = 0; n < containers_.size(); ++n)
       if (!used[n] && containers_.At(n)->kind != ContainerKind::kState) dead.insert(containers_.NameOf(n));
     transforms::RemoveContainers(&s_, dead);
-    for (Name n : unused) KeepOutput(n);
     return !dead.empty();
   }
 
@@ -352,10 +344,23 @@ class Eliminator {
 
 }  // namespace
 
+void KeepOutputs(const Program& p, Sdfg* s) {
+  std::vector<Name> asked;
+  for (Name n : s->parameters)
+    if (s->Get(n).inout && !s->Get(n).output) asked.push_back(n);
+  if (asked.empty()) return;
+  const transforms::UseIndex uses(p, *s);
+  for (Name n : asked)
+    if (uses.Of(n).First() > uses.Of(n).Last()) s->Mutable(n).output = true;
+}
+
 Result<bool> EliminateDeadCode(Program& p, const Ask& ask) {
   bool changed = false;
   for (size_t i = 0; i < p.sdfgs.size(); ++i)
-    if (!p.sdfgs[i]->kernel) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
+    if (!p.sdfgs[i]->kernel && Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run()) {
+      KeepOutputs(p, &p.Mutable(p.sdfgs[i]->name));
+      changed = true;
+    }
   if (p.sdfgs.size() == 1 && p.Find(p.entry)) return changed;
   // SDFGs that nothing reaches from the entry.
   std::unordered_set<Name> reached;

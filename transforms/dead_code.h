@@ -9,4 +9,7 @@ namespace headrace {
 
 Result<bool> EliminateDeadCode(Program& p, const Ask& ask = IsAdvised);
 
+// A parameter that was given and returned is so without a use, too: `inout` says no more of one that nothing uses any more, `inout out` does.
+void KeepOutputs(const Program& p, Sdfg* s);
+
 }  // namespace headrace

@@ -6,6 +6,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "transforms/by_name.h"
+#include "transforms/dead_code.h"
 #include "transforms/each_sdfg.h"
 #include "transforms/uses.h"
 
@@ -174,7 +175,11 @@ class Stores {
 
 Result<bool> EliminateDeadStores(Program& p, const Ask& ask) {
   const Program before = p;
-  return transforms::ChangeEach(p, [&](Sdfg* s) { return Stores(before, s, ask).Run(); });
+  return transforms::ChangeEach(p, [&](Sdfg* s) {
+    const bool changed = Stores(before, s, ask).Run();
+    if (changed) KeepOutputs(before, s);
+    return changed;
+  });
 }
 
 }  // namespace headrace

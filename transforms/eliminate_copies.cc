@@ -5,6 +5,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
+#include "transforms/dead_code.h"
 #include "transforms/uses.h"
 #include "transforms/whole.h"
 
@@ -262,7 +263,10 @@ class Eliminator {
 Result<bool> EliminateCopies(Program& p, const Ask& ask) {
   bool changed = false;
   for (size_t i = 0; i < p.sdfgs.size(); ++i)
-    if (!p.sdfgs[i]->kernel && HasCopies(*p.sdfgs[i])) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
+    if (!p.sdfgs[i]->kernel && HasCopies(*p.sdfgs[i]) && Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run()) {
+      KeepOutputs(p, &p.Mutable(p.sdfgs[i]->name));
+      changed = true;
+    }
   return changed;
 }
 

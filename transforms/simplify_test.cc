@@ -143,6 +143,11 @@ TEST(EliminateDeadCode, KeepsParametersThatAreReturnedAsTheyWereGiven) {
              "sdfg f(X: f32[N], inout out P: f32[N], Y: f32[N]) { Y[i] = X[i] }");
 }
 
+TEST(EliminateCopies, KeepsParametersThatAreReturnedAsTheyWereGiven) {
+  ExpectPass("sdfg f(X: f32[N], inout P: f32[N], Y: f32[N]) { transient T: f32[N]; T[i] = P[i]; Y[i] = X[i] }", "eliminate-copies",
+             "sdfg f(X: f32[N], inout out P: f32[N], Y: f32[N]) { Y[i] = X[i] }");
+}
+
 TEST(EliminateDeadCode, KeepsWhatConditionsAndSizesNeed) {
   ExpectUnchanged(R"(sdfg f(X: f32, Y: f32) {
                        transient c: bool
