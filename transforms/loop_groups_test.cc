@@ -82,30 +82,31 @@ kernel k3(inout p0: f64, p1: f64[101, 262144]) for cpu {
 })");
 }
 
-// Nothing but the loops has the array: it is no longer than a block. Squares are turned inside of one.
+// Nothing but the loops has the arrays: they are no longer than a block, whose elements lie side by side as the loops walk them. Squares are
+// turned inside of a thread.
 TEST(LoopGroups, OfRows) {
   ExpectPass(R"(
-sdfg running(X: f32[512, 1000], Y: f32[512, 1000]) {
-  transient S: f32[512]
-  transient R: f32[1000, 512]
-  state { map i in 0:512 { S[i] = 0.0 } }
+sdfg running(X: f32[1024, 1000], Y: f32[1024, 1000]) {
+  transient S: f32[1024]
+  transient R: f32[1024, 1000]
+  state { map i in 0:1024 { S[i] = 0.0 } }
   for t in 0:1000 {
     state {
-      map i in 0:512 { S[i] = S[i] + X[i, t] }
-      map i in 0:512 { R[t, i] = S[i] }
+      map i in 0:1024 { S[i] = S[i] + X[i, t] }
+      map i in 0:1024 { R[i, t] = S[i] }
     }
   }
-  state { map i in 0:512, t in 0:1000 { Y[i, t] = R[t, i] } }
+  state { map i in 0:1024, t in 0:1000 { Y[i, t] = R[i, t] * 2.0 } }
 })",
              "outline{device=cpu}; choose-schedule", R"(
-sdfg running(X: f32[512, 1000], Y: f32[512, 1000]) {
+sdfg running(X: f32[1024, 1000], Y: f32[1024, 1000]) {
   state {
     call k0(p0 = X, p1 = Y)
   }
 }
 
-kernel k0(p0: f32[512, 1000], p1: f32[512, 1000]) for cpu {
-  map i1_0 in 0:512:64 @parallel {
+kernel k0(p0: f32[1024, 1000], p1: f32[1024, 1000]) for cpu {
+  map i1_0 in 0:1024:64 @parallel {
     local r0: f32[64] @worker
     map i1 in 0:64 @vector { r0[i1] = 0.0 }
     local r1: f32[1000, 64] @worker
@@ -113,14 +114,22 @@ kernel k0(p0: f32[512, 1000], p1: f32[512, 1000]) for cpu {
       map i2 in 0:64 @vector { r0[i2] = r0[i2] + p0[i1_0 + i2, i1] }
       map i2 in 0:64 @vector { r1[i1, i2] = r0[i2] }
     }
-    for i2_0 in 0:1000:16, i1_0_1 in 0:64:16 {
-      if i2_0 + 16 <= 1000 {
-        map r in 0:16 @unroll {
-          map u in 0:16 @vector { p1[i1_0 + i1_0_1 + r, i2_0 + u] = r1[i2_0 + u, i1_0_1 + r] }
-        }
-      } else {
-        for i1 in i1_0_1:+16 {
-          map i2 in i2_0:+16 @vector { p1[i1 + i1_0, i2] = r1[i2, i1] }
+    for i2_0 in 0:1000:32, i1_0_1 in 0:64:32 {
+      local t: f32[32, 32]
+      for i2 in i2_0:+32 {
+        map i1 in i1_0_1:+32 @vector { t[i2 - i2_0, i1 - i1_0_1] = r1[i2, i1] * 2.0 }
+      }
+      for i2_0_1 in i2_0:+32:16, i1_0_2 in i1_0_1:+32:16 {
+        if i2_0_1 + 16 <= 1000 {
+          map r in 0:16 @unroll {
+            map u in 0:16 @vector {
+              p1[i1_0 + i1_0_2 + r, i2_0_1 + u] = t[i2_0_1 - i2_0 + u, i1_0_2 - i1_0_1 + r]
+            }
+          }
+        } else {
+          for i1 in i1_0_2:+16 {
+            map i2 in i2_0_1:+16 @vector { p1[i1 + i1_0, i2] = t[i2 - i2_0, i1 - i1_0_1] }
+          }
         }
       }
     }
@@ -160,6 +169,18 @@ kernel k0(p0: f32[n0], p1: f32[n1, n0], n0: symbol, n1: symbol) for cpu {
     }
   }
 })");
+}
+
+// A tape of few elements and many steps is not much longer than what each worker would have.
+TEST(LoopGroups, FewElementsStayInMemory) {
+  const auto program = [](const std::string& n) {
+    return Transformed("sdfg f(X: f64[" + n + "], G: f64[" + n + "]) {\n  transient A: f64[5001, " + n + "]\n  state { map i in 0:" + n +
+                           " { A[0, i] = X[i] } }\n  for t in 0:5000 { state { map i in 0:" + n + " { A[t + 1, i] = sin(A[t, i]) } } }\n  state { map i in 0:" + n +
+                           " { G[i] = 1.0 } }\n  for t in 4999:-1:-1 { state { map i in 0:" + n + " { G[i] = G[i] * cos(A[t, i]) } } }\n}",
+                       "outline{device=cpu}");
+  };
+  EXPECT_NE(program("1024").find("f64[5001, 1024] @worker"), std::string::npos) << program("1024");
+  EXPECT_NE(program("1000").find("transient A: f64[5001, 1000]\n"), std::string::npos) << program("1000");
 }
 
 // Neighbours meet between the loops; one array is read where another block is written; something in between needs the first and is needed by

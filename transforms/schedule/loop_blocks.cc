@@ -13,6 +13,7 @@ constexpr int64_t kManyBlocks = 16;     // for threads, if they are long enough 
 constexpr int64_t kShortestWalk = 512;  // of lanes through memory
 constexpr int64_t kUnknownBytes = 512;  // of one index
 constexpr int64_t kShortestKept = 64;   // … where what blocks keep for themselves is much,
+constexpr int64_t kLittle = 1 << 16;    // bytes that each worker may have, however few blocks there are
 constexpr int64_t kNextCache = 16;      // which is near in the next cache, so many times as large
 
 bool MentionsOne(const Expr& e, const std::unordered_set<Name>& names) {
@@ -173,7 +174,10 @@ bool StatementsOf(const Sdfg& s, NodeId loop, std::vector<NodeId>* statements, s
 
 bool LoopBlocks::MayKeep(const Sdfg& s, Name array) const {
   const auto d = dimensions.find(array);
-  return d != dimensions.end() && AsInt(begin) == 0 && s.Get(array).shape[d->second] == end;
+  const Container& c = s.Get(array);
+  if (d == dimensions.end() || AsInt(begin) != 0 || c.shape[d->second] != end) return false;
+  const auto indices = AsInt(end), elements = AsInt(NumElements(c));
+  return !indices || *indices >= kManyBlocks * kShortestKept || (elements && *elements * ByteSize(c.dtype) <= kLittle);
 }
 
 std::vector<LoopBlocks> BlocksOf(const Sdfg& s, const std::vector<NodeId>& statements, const std::unordered_set<Name>& variables) {
@@ -201,11 +205,30 @@ int64_t Scheduler::BlockLength(const LoopBlocks& b, bool walks, bool keeps) cons
   return walks ? Ceil(std::max(length, shortest), shortest) * shortest : length;
 }
 
-// Of an array that is a block's own: no more than its elements, from `first` on.
-void Scheduler::KeepBlockOnly(Name array, size_t dimension, int64_t length, Name first, const Statements& maps) {
-  Expr& size = s_->Mutable(array).shape[dimension];
-  size = Expr(std::min(length, AsInt(size).value_or(length)));
-  const auto within = [&](std::vector<Expr>* index) { (*index)[dimension] = Simplify((*index)[dimension] - SymbolExpr(first)); };
+// Whether maps that are done again and again have no other range than that which is cut.
+bool Scheduler::LoopsWalk(NodeId loop, const LoopBlocks& b) const {
+  const Map& m = std::get<Map>(s_->nodes[loop].body);
+  const bool once = AsInt(TripsOf(m.ranges)) == 1;
+  return std::any_of(m.body.begin(), m.body.end(), [&](NodeId n) {
+    const auto* inner = std::get_if<Map>(&s_->nodes[n].body);
+    if (inner && IsLoop(n)) return LoopsWalk(n, b);
+    return inner && !once && inner->ranges.size() == 1 && inner->ranges[0].begin == b.begin && inner->ranges[0].end == b.end;
+  });
+}
+
+// Of an array that is a block's own: no more than its elements, from `first` on; side by side where `lanes` are along them.
+void Scheduler::KeepBlockOnly(Name array, size_t dimension, int64_t length, Name first, bool lanes, const Statements& maps) {
+  std::vector<Expr>& shape = s_->Mutable(array).shape;
+  shape[dimension] = Expr(std::min(length, AsInt(shape[dimension]).value_or(length)));
+  const auto behind = [&](std::vector<Expr>* list) {
+    const auto at = list->begin() + static_cast<long>(dimension);
+    if (lanes) std::rotate(at, at + 1, list->begin() + static_cast<long>(shape.size()));
+  };
+  const auto within = [&](std::vector<Expr>* index) {
+    (*index)[dimension] = Simplify((*index)[dimension] - SymbolExpr(first));
+    behind(index);
+  };
+  behind(&shape);
   for (NodeId n : maps)
     for (NodeId id : std::get<Map>(s_->nodes[n].body).body) {
       Tasklet t = std::get<Tasklet>(s_->nodes[id].body);
@@ -244,7 +267,8 @@ std::optional<Scheduler::Statements> Scheduler::TryInBlocks(NodeId loop) {
   std::vector<std::pair<Name, size_t>> kept;
   for (const auto& [array, dimension] : best->dimensions)
     if (s_->Get(array).storage == Storage::kWorker && best->MayKeep(*s_, array)) kept.push_back({array, dimension});
-  const int64_t length = BlockLength(*best, LaneRange(*s_, first) == static_cast<int>(best->places[0]), !kept.empty());
+  const bool lanes = !kept.empty() && LoopsWalk(loop, *best), walks = lanes || LaneRange(*s_, first) == static_cast<int>(best->places[0]);
+  const int64_t length = BlockLength(*best, walks, !kept.empty());
   const auto trips = AsInt(Simplify(best->end - best->begin));
   const Expr work = WorkOf({loop});
   const Cut cut = Split(*s_, {first.ranges[best->places[0]].index, best->begin, best->end, Expr(1)}, Expr(length));
@@ -255,7 +279,7 @@ std::optional<Scheduler::Statements> Scheduler::TryInBlocks(NodeId loop) {
     r = {r.index, Expr(0), own, Expr(1)};
     SubstituteIn(s_, std::vector<NodeId>(m.body), {{r.index, SymbolExpr(cut.parts.index) + SymbolExpr(r.index)}});
   }
-  for (const auto& [array, dimension] : kept) KeepBlockOnly(array, dimension, length, cut.parts.index, maps);
+  for (const auto& [array, dimension] : kept) KeepBlockOnly(array, dimension, length, cut.parts.index, lanes, maps);
   const Around around(s_, cut.parts.index);
   auto body = InLoop(loop);
   if (!body) return std::nullopt;

@@ -18,7 +18,7 @@ struct LoopBlocks {
   Expr bytes;  // of what one index of it has from one iteration to the next, or keeps for itself
   std::unordered_map<Name, size_t> dimensions;  // of what is written: the one that is the index wherever it is used
 
-  // Whether an array of a block's own elements would do.
+  // Whether an array of a block's own elements would do, and is much less than the whole one.
   bool MayKeep(const Sdfg& s, Name array) const;
 };
 // The outermost first. `statements`: those of the loops, and of loops in them: maps, and tasklets, of which each sets a number that every

@@ -46,7 +46,8 @@ class Scheduler {
   std::optional<Statements> InBlocks(NodeId loop);
   std::optional<Statements> TryInBlocks(NodeId loop);
   int64_t BlockLength(const struct LoopBlocks& b, bool walks, bool keeps) const;
-  void KeepBlockOnly(Name array, size_t dimension, int64_t length, Name first, const Statements& maps);
+  void KeepBlockOnly(Name array, size_t dimension, int64_t length, Name first, bool lanes, const Statements& maps);
+  bool LoopsWalk(NodeId loop, const struct LoopBlocks& b) const;
   Statements WithoutOnce(Statements body) const;
 
   // What is said of a kernel that no strategy fits: the last reason.
