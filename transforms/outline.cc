@@ -347,15 +347,12 @@ class Outliner {
     if (!ask_(m)) return {};
     const std::vector<Name> own = loops_->OfBlocks(group);
     const NodeId joined = loops_->Make(group);
-    const auto store = [&](Storage storage) {
-      for (Name n : own) s_.Mutable(n).storage = storage;
-    };
-    const Sdfg before = s_;
-    store(Storage::kWorker);
-    for (Name n : own) s_.Mutable(n).MakeRowMajor();
-    std::unordered_set<Name> all(s_.order.begin(), s_.order.end());
+    if (own.empty()) return joined;
+    const Sdfg in_memory = s_;
+    for (Name n : own) s_.Mutable(n).storage = Storage::kWorker, s_.Mutable(n).MakeRowMajor();
+    const std::unordered_set<Name> all(s_.order.begin(), s_.order.end());
     const Sdfg kernel = KernelOf(s_, joined, transforms::KeyOf(s_, joined, {}, all), all);
-    if (!own.empty() && !Verify(p_, kernel).ok()) s_ = before;
+    if (!Verify(p_, kernel).ok()) s_ = in_memory;
     return joined;
   }
 
