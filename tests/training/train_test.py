@@ -261,7 +261,7 @@ class TrainTest(unittest.TestCase):
         self.fails("--every must not be negative", every=-1)
         self.fails("did you mean 'cosine'?", schedule="cosin")
         self.fails("--betas wants two numbers", betas="0.9")
-        self.fails("--clip-norm x is not a number", clip_norm="x")
+        self.fails("--clip-norm: 'x' is not a number above 0", clip_norm="x")
         self.fails("--memory-limit 3XB is not a size", memory_limit="3XB")
         self.fails("unknown option --epoch", "did you mean --epochs?", epoch=1)
         self.assertFalse(os.path.exists(self.path("run")))
