@@ -39,35 +39,59 @@ bool LoopGroups::GoesWith(const Part& p, const std::vector<Part>& group, const s
   return MayBeIn(p) && Conflict(p, group) && loops_.GoInBlocks(with, asked_.statement);
 }
 
-// From the loop up: maps that what stands between may come before.
-void LoopGroups::Backwards(const std::vector<Part>& parts, Found* out) const {
+// Whether a map goes over more than an iteration of the loop does.
+bool LoopGroups::Sweeps(const Part& p, const Part& loop) const {
+  if (p.loop.valid()) return false;
+  size_t most = 0;
+  ForEachBlock(s_, {loop.loop}, [&](BlockId b) {
+    const auto* state = std::get_if<State>(&s_.blocks[b].control);
+    for (NodeId n : state ? state->statements : std::vector<NodeId>())
+      if (const auto* m = std::get_if<Map>(&s_.nodes[n].body)) most = std::max(most, m->ranges.size());
+  });
+  return std::get<Map>(s_.nodes[p.statement].body).ranges.size() > most;
+}
+
+// Whether all that maps go over so is between them and the loops alone: else it would be out of the caches before it is used.
+bool LoopGroups::StaysNear(const std::vector<Part>& group, const Part& loop) const {
+  const std::vector<Name> own = loops_.OfBlocks(group);
+  return std::all_of(group.begin(), group.end(), [&](const Part& p) {
+    if (!Sweeps(p, loop)) return true;
+    const std::vector<Touched> all = TouchedBy(p);
+    return std::any_of(all.begin(), all.end(), [&](const Touched& t) { return std::find(own.begin(), own.end(), t.root) != own.end(); });
+  });
+}
+
+// From the loop up: maps that what stands between may come before. `narrow`: none that goes over more than this loop.
+void LoopGroups::Backwards(const std::vector<Part>& parts, const Part* narrow, Found* out) const {
   for (size_t k = parts.size(); k-- > 0;) {
     const Part& p = parts[k];
     std::vector<Part> with = out->group;
     with.insert(with.begin(), p);
-    if (!p.loop.valid() && !Conflict(p, out->before) && GoesWith(p, out->group, with)) out->group = std::move(with);
+    const bool wide = narrow && MayBeIn(p) && Sweeps(p, *narrow);
+    if (!p.loop.valid() && !wide && !Conflict(p, out->before) && GoesWith(p, out->group, with)) out->group = std::move(with);
     else out->before.insert(out->before.begin(), p);
   }
 }
 
 // From the loop down: what does not go with it comes before where it can, else after.
-void LoopGroups::Forwards(const std::vector<Part>& parts, Found* out) const {
+void LoopGroups::Forwards(const std::vector<Part>& parts, const Part* narrow, Found* out) const {
   for (const Part& p : parts) {
     std::vector<Part> with = out->group;
     with.push_back(p);
-    const bool moves = !Conflict(p, out->after);
-    if (moves && GoesWith(p, out->group, with)) out->group = std::move(with);
+    const bool moves = !Conflict(p, out->after), wide = narrow && MayBeIn(p) && Sweeps(p, *narrow);
+    if (moves && !wide && GoesWith(p, out->group, with)) out->group = std::move(with);
     else if (moves && !Conflict(p, out->group)) out->before.push_back(p);
     else out->after.push_back(p);
   }
 }
 
-LoopGroups::Found LoopGroups::Around(const std::vector<Part>& above, const Part& loop, const std::vector<Part>& below) const {
+LoopGroups::Found LoopGroups::Around(const std::vector<Part>& above, const Part& loop, const std::vector<Part>& below, bool sweeps) const {
+  const Part* narrow = sweeps ? nullptr : &loop;
   Found out;
   out.group = {loop};
-  Backwards(above, &out);
-  Forwards(below, &out);
-  Backwards(std::exchange(out.before, {}), &out);  // what only a loop behind needs
+  Backwards(above, narrow, &out);
+  Forwards(below, narrow, &out);
+  Backwards(std::exchange(out.before, {}), narrow, &out);  // what only a loop behind needs
   return out;
 }
 
@@ -77,7 +101,8 @@ bool LoopGroups::JoinFirst(std::vector<Part>* parts) {
     const auto at = parts->begin() + static_cast<long>(k);
     const auto first = at - static_cast<long>(std::min(k, kMostLooked));
     const auto last = at + static_cast<long>(std::min(parts->size() - k, kMostLooked + 1));
-    Found found = Around({first, at}, *at, {at + 1, last});
+    Found found = Around({first, at}, *at, {at + 1, last}, /*sweeps=*/true);
+    if (!StaysNear(found.group, *at)) found = Around({first, at}, *at, {at + 1, last}, /*sweeps=*/false);
     const NodeId joined = found.group.size() > 1 ? asked_.join(found.group) : NodeId{};
     if (!joined.valid()) continue;
     std::vector<Part> out(parts->begin(), first), after = std::move(found.after);

@@ -40,9 +40,11 @@ class LoopGroups {
   std::vector<Touched> TouchedBy(const Part& p) const;
   bool Conflict(const Part& a, const std::vector<Part>& list) const;
   bool GoesWith(const Part& p, const std::vector<Part>& group, const std::vector<Part>& with) const;
-  Found Around(const std::vector<Part>& above, const Part& loop, const std::vector<Part>& below) const;
-  void Backwards(const std::vector<Part>& parts, Found* out) const;
-  void Forwards(const std::vector<Part>& parts, Found* out) const;
+  bool Sweeps(const Part& p, const Part& loop) const;
+  bool StaysNear(const std::vector<Part>& group, const Part& loop) const;
+  Found Around(const std::vector<Part>& above, const Part& loop, const std::vector<Part>& below, bool sweeps) const;
+  void Backwards(const std::vector<Part>& parts, const Part* narrow, Found* out) const;
+  void Forwards(const std::vector<Part>& parts, const Part* narrow, Found* out) const;
 
   Sdfg& s_;
   const LoopStatements& loops_;

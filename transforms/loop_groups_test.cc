@@ -183,6 +183,19 @@ TEST(LoopGroups, FewElementsStayInMemory) {
   EXPECT_NE(program("1000").find("transient A: f64[5001, 1000]\n"), std::string::npos) << program("1000");
 }
 
+// A map over all that the loop goes over step by step stays apart where what it writes lies in memory: it would be written twice.
+TEST(LoopGroups, SweepsStayApart) {
+  const std::string out = Transformed(R"(
+sdfg f(X: f32[64, 64, 4096], Y: f32[64, 64, 4096]) {
+  state { map i in 0:64, t in 0:64, j in 0:4096 { Y[i, t, j] = 0.0 } }
+  for t in 0:64 {
+    state { map i in 0:64, j in 0:4096 { Y[i, t, j] = (Y[i, t - 1, j] ?? 0.0) + X[i, t, j] } }
+  }
+})",
+                                      "outline{device=cpu}");
+  EXPECT_NE(out.find("kernel k1"), std::string::npos) << out;
+}
+
 // Neighbours meet between the loops; one array is read where another block is written; something in between needs the first and is needed by
 // the second.
 TEST(LoopGroups, NotWhereBlocksMeet) {
