@@ -7,59 +7,7 @@ namespace headrace::transforms {
 namespace {
 
 // A loop and its reverse, which takes back what the first one has overwritten.
-TEST(SplitLiveRanges, TakenBack) {
-  ExpectPass(R"(
-sdfg f(X: f64[N], G: f64[N], Y: f64) {
-  transient A: f64[N]
-  transient tape: f64[20, N]
-  state { map i in 0:N { A[i] = X[i] } }
-  for t in 0:20 {
-    state {
-      map i in 0:N { tape[t, i] = A[i] }
-      map i in 0:N { A[i] = sin(A[i]) }
-    }
-  }
-  state {
-    Y = 0.0
-    map i in 0:N { Y += A[i] }
-  }
-  for t in 19:-1:-1 {
-    state { map i in 0:N { A[i] = tape[t, i] } }
-    state { map i in 0:N { G[i] = (G[i] ?? 1.0) * cos(A[i]) } }
-  }
-})",
-             "split-live-ranges", R"(
-sdfg f(X: f64[N], G: f64[N], Y: f64) {
-  transient A: f64[N]
-  transient tape: f64[20, N]
-  transient A_1: f64[N]
-  state {
-    map i in 0:N { A[i] = X[i] }
-  }
-  for t in 0:20 {
-    state {
-      map i in 0:N { tape[t, i] = A[i] }
-      map i in 0:N { A[i] = sin(A[i]) }
-    }
-  }
-  state {
-    Y = 0.0
-    map i in 0:N { Y += A[i] }
-  }
-  for t in 19:-1:-1 {
-    state {
-      map i in 0:N { A_1[i] = tape[t, i] }
-    }
-    state {
-      map i in 0:N { G[i] = (G[i] ?? 1.0) * cos(A_1[i]) }
-    }
-  }
-})");
-}
-
-// They are one kernel then.
-TEST(SplitLiveRanges, OneKernelThereAndBack) {
-  const std::string out = Transformed(R"(
+constexpr char kThereAndBack[] = R"(
 sdfg f(X: f64[N], G: f64[N], Y: f64) {
   transient A: f64[N]
   transient tape: f64[50, N]
@@ -79,8 +27,42 @@ sdfg f(X: f64[N], G: f64[N], Y: f64) {
     state { map i in 0:N { A[i] = tape[t, i] } }
     state { map i in 0:N { G[i] = G[i] * cos(A[i]) } }
   }
-})",
-                                      "split-live-ranges; fuse; outline{device=cpu}; choose-schedule");
+})";
+
+TEST(SplitLiveRanges, TakenBack) {
+  ExpectPass(kThereAndBack, "split-live-ranges", R"(
+sdfg f(X: f64[N], G: f64[N], Y: f64) {
+  transient A: f64[N]
+  transient tape: f64[50, N]
+  transient A_1: f64[N]
+  state {
+    map i in 0:N { A[i] = X[i] }
+  }
+  for t in 0:50 {
+    state {
+      map i in 0:N { tape[t, i] = A[i] }
+      map i in 0:N { A[i] = sin(A[i]) }
+    }
+  }
+  state {
+    Y = 0.0
+    map i in 0:N { Y += A[i] }
+    map i in 0:N { G[i] = 1.0 }
+  }
+  for t in 49:-1:-1 {
+    state {
+      map i in 0:N { A_1[i] = tape[t, i] }
+    }
+    state {
+      map i in 0:N { G[i] = G[i] * cos(A_1[i]) }
+    }
+  }
+})");
+}
+
+// They are one kernel then.
+TEST(SplitLiveRanges, OneKernelThereAndBack) {
+  const std::string out = Transformed(kThereAndBack, "split-live-ranges; fuse; outline{device=cpu}; choose-schedule");
   EXPECT_NE(out.find(": f64[50, 512] @worker"), std::string::npos) << out;
 }
 

@@ -15,13 +15,29 @@ namespace {
 
 constexpr int64_t kManyIterations = int64_t{1} << 40;
 
-// Registers that statements use, of those given.
+// What statements use, registers among it.
 void UsedBy(const Sdfg& s, const std::vector<NodeId>& body, std::unordered_set<Name>* used) {
   for (NodeId id : body)
     for (const ElementAccess& a : AccessesOf(s, id)) used->insert(a.container);
 }
 
 }  // namespace
+
+// What each iteration of the nest has for itself, and more than one of the pieces of its body uses.
+std::vector<Name> Scheduler::PassedOn(const Nest& n, const std::vector<Statements>& pieces) const {
+  std::unordered_map<Name, int> users;
+  for (const Statements& piece : pieces) {
+    std::unordered_set<Name> used;
+    UsedBy(*s_, piece, &used);
+    for (Name name : used) ++users[name];
+  }
+  std::vector<Name> out;
+  for (Name name : s_->order) {
+    const auto home = homes_.find(name);
+    if (home != homes_.end() && home->second == n.owner.value && users[name] > 1) out.push_back(name);
+  }
+  return out;
+}
 
 std::optional<Scheduler::Statements> Scheduler::Distributed(const Nest& n) {
   if (OfTasklets(n)) return std::nullopt;
@@ -110,19 +126,12 @@ std::optional<Scheduler::Statements> Scheduler::TryDistributed(const Nest& n) {
   if (iterations > 8 * d_.few_results) return std::nullopt;  // as long as an array may be
   auto pieces = PiecesOf(n);
   if (!pieces || !KeepApart(n)) return std::nullopt;
-  std::unordered_map<Name, int> pieces_of;
-  for (const Nest& piece : *pieces) {
-    std::unordered_set<Name> used;
-    UsedBy(*s_, piece.body, &used);
-    for (Name name : used) ++pieces_of[name];
-  }
+  std::vector<Statements> bodies;
+  for (const Nest& piece : *pieces) bodies.push_back(piece.body);
   std::vector<Expr> shape, place;
   for (const Range& r : n.ranges) shape.push_back(r.end), place.push_back(SymbolExpr(r.index));
   std::unordered_map<Name, Name> arrays;
-  const std::vector<Name> known(s_->order.begin(), s_->order.end());
-  for (Name name : known) {
-    const auto home = homes_.find(name);
-    if (home == homes_.end() || home->second != n.owner.value || !pieces_of.count(name) || pieces_of.at(name) < 2) continue;
+  for (Name name : PassedOn(n, bodies)) {
     const Container c = s_->Get(name);
     if (!c.shape.empty()) return std::nullopt;
     arrays[name] = schedule::Local(s_, name.str() + "_all", c.dtype, shape, Storage::kWorker);

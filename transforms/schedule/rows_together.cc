@@ -60,23 +60,6 @@ int64_t Scheduler::RowsAtOnce(const Nest& n) const {
   return std::min(rows, AsInt(n.ranges.back().end).value_or(2 * rows) / 2);  // groups for threads
 }
 
-// What each iteration has for itself, and more than one piece of it uses.
-std::vector<Name> Scheduler::PassedOn(const Nest& n) const {
-  std::unordered_map<Name, int> pieces;
-  for (const Statements& piece : MapsWithNumbers(*s_, n.body)) {
-    std::unordered_set<Name> used;
-    for (NodeId id : piece)
-      for (const ElementAccess& a : AccessesOf(*s_, id)) used.insert(a.root);
-    for (Name name : used) ++pieces[name];
-  }
-  std::vector<Name> out;
-  for (Name name : s_->order) {
-    const auto home = homes_.find(name);
-    if (home != homes_.end() && home->second == n.owner.value && pieces[name] > 1) out.push_back(name);
-  }
-  return out;
-}
-
 std::optional<Scheduler::Statements> Scheduler::TryRowsTogether(Nest n) {
   while (n.ranges.size() > 1 && MayCollapse(n, n.ranges.size() - 2, n.ranges.size() - 1)) Merge(&n, n.ranges.size() - 2, n.ranges.size() - 1);
   const int64_t rows = RowsAtOnce(n);
@@ -86,7 +69,7 @@ std::optional<Scheduler::Statements> Scheduler::TryRowsTogether(Nest n) {
   const Expr left = row.end - SymbolExpr(blocks.index);
   const Range of_block{row.index, Expr(0), AsInt(row.end) && IsMultiple(row.end, rows) ? Expr(rows) : Min(left, Expr(rows)), Expr(1)};
   std::unordered_map<Name, Name> arrays;
-  for (Name name : PassedOn(n)) {
+  for (Name name : PassedOn(n, MapsWithNumbers(*s_, n.body))) {
     const Container c = s_->Get(name);
     std::vector<Expr> shape = c.shape;
     shape.insert(shape.begin(), Expr(rows));

@@ -114,12 +114,12 @@ class Scheduler {
   std::optional<std::vector<Nest>> PiecesOf(const Nest& n) const;
   Statements WithoutSums(const Statements& body, const std::unordered_map<Name, int>& touches);
   bool KeepApart(Nest n);
+  std::vector<Name> PassedOn(const Nest& n, const std::vector<Statements>& pieces) const;
   void SpreadOut(const Statements& body, const std::unordered_map<Name, Name>& arrays, const std::vector<Expr>& place);
   // ---- rows_together.cc ----
   std::optional<Statements> RowsTogether(const Nest& n);
   std::optional<Statements> TryRowsTogether(Nest n);
   int64_t RowsAtOnce(const Nest& n) const;
-  std::vector<Name> PassedOn(const Nest& n) const;
   // ---- short_rows.cc ----
   std::optional<Statements> ShortRows(const Nest& n);
   std::optional<Statements> TryShortRows(Nest n);
