@@ -149,6 +149,18 @@ def correlation_idiomatic(M, float_n, data):
 
 
 def spmv(A_row, A_col, A_val, x):
+    """A slice whose bounds are data is a mask over all entries: JAX has no other."""
+    starts = jnp.asarray(A_row)
+    places = jnp.arange(A_val.size)
+
+    def row(i, y):
+        inside = jnp.logical_and(starts[i] <= places, places < starts[i + 1])
+        return y.at[i].set(jnp.where(inside, A_val, 0.0) @ x[jnp.where(inside, A_col, 0)])
+
+    return fori_loop(0, A_row.size - 1, row, jnp.zeros(A_row.size - 1, A_val.dtype))
+
+
+def spmv_idiomatic(A_row, A_col, A_val, x):
     rows = jnp.repeat(jnp.arange(A_row.size - 1), jnp.diff(A_row), total_repeat_length=A_val.size)
     return jnp.zeros(A_row.size - 1, A_val.dtype).at[rows].add(A_val * x[A_col])
 
@@ -156,4 +168,4 @@ def spmv(A_row, A_col, A_val, x):
 LITERAL = {f.__name__: f for f in (gemm, k2mm, k3mm, atax, bicg, mvt, gesummv, gemver, doitgen, syrk, syr2k, symm, trmm, covariance,
                                    covariance2, correlation, spmv)}
 IDIOMATIC = {"syrk": syrk_idiomatic, "syr2k": syr2k_idiomatic, "symm": symm_idiomatic, "trmm": trmm_idiomatic,
-             "covariance": covariance_idiomatic, "correlation": correlation_idiomatic}
+             "covariance": covariance_idiomatic, "correlation": correlation_idiomatic, "spmv": spmv_idiomatic}

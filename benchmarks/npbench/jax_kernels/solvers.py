@@ -1,8 +1,10 @@
 """Factorisations, triangular solves and recurrences by JAX."""
 
+import math
+
 import jax.numpy as jnp
 from jax import vmap
-from jax.lax import fori_loop
+from jax.lax import fori_loop, scan
 from jax.scipy.linalg import solve_triangular
 
 from .loops import below, from_on
@@ -160,6 +162,20 @@ def contour_integral_idiomatic(NR, NM, slab_per_bc, Ham, int_pts, Y):
 
 
 def scattering_self_energies(neigh_idx, dH, G, D, Sigma):
+    """The eight loops as one scan over their indices."""
+    extents = (*G.shape[:2], *D.shape[:2], *neigh_idx.shape, *D.shape[-2:])
+    near = jnp.asarray(neigh_idx)
+
+    def step(Sigma, indices):
+        k, E, q, w, a, b, i, j = indices
+        dHG = G[k, E - w, near[a, b]] @ dH[a, b, i]
+        dHD = dH[a, b, j] * D[q, w, a, b, i, j]
+        return Sigma.at[k, E, a].add(jnp.where(E >= w, dHG @ dHD, 0.0)), None
+
+    return scan(step, Sigma, jnp.unravel_index(jnp.arange(math.prod(extents)), extents))[0]
+
+
+def scattering_self_energies_idiomatic(neigh_idx, dH, G, D, Sigma):
     for k in range(G.shape[0]):
         for E in range(G.shape[1]):
             for q in range(D.shape[0]):
@@ -192,4 +208,4 @@ LITERAL = {f.__name__: f for f in (cholesky, lu, ludcmp, trisolv, gramschmidt, d
 LITERAL["cholesky2"] = cholesky_idiomatic
 IDIOMATIC = {"cholesky": cholesky_idiomatic, "lu": lu_idiomatic, "ludcmp": ludcmp_idiomatic, "trisolv": trisolv_idiomatic,
              "gramschmidt": gramschmidt_idiomatic, "contour_integral": contour_integral_idiomatic,
-             "stockham_fft": stockham_fft_idiomatic}
+             "scattering_self_energies": scattering_self_energies_idiomatic, "stockham_fft": stockham_fft_idiomatic}
