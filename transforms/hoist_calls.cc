@@ -83,12 +83,14 @@ class Hoister {
     Always(t.value);
     for (const Expr& e : t.index) Always(e);
   }
+  static bool Decides(const Expr& e) {
+    return e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr));
+  }
   // What is read whatever choices choose.
   void Always(const Expr& e) {
     if (!e) return;
     if (e.Is(ExprKind::kRead) && !e->has_default) always_.push_back(e);
-    const bool decides = e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr)) ||
-                         (e.Is(ExprKind::kRead) && e->has_default);
+    const bool decides = Decides(e) || (e.Is(ExprKind::kRead) && e->has_default);
     for (size_t i = 0; i < (decides ? std::min<size_t>(1, e->args.size()) : e->args.size()); ++i) Always(e->args[i]);
   }
 
@@ -105,7 +107,12 @@ class Hoister {
     if (transforms::TakesLong(e) || (OfIndices(e) && !(index && Bounds(e)) && !HasParts(e)))
       if (const Expr once = Once(Inlined(e))) return once;
     std::vector<Expr> args = e->args;
-    for (Expr& a : args) a = Of(a, (index && Bounds(e)) || e.Is(ExprKind::kRead));
+    for (size_t i = 0; i < args.size(); ++i) {
+      const bool chosen = e.Is(ExprKind::kSelect) && i > 0;
+      if (chosen) guards_.emplace_back(Inlined(e->args[0]), i == 1);
+      args[i] = Of(args[i], (index && Bounds(e)) || e.Is(ExprKind::kRead));
+      if (chosen) guards_.pop_back();
+    }
     return WithArgs(e, std::move(args));
   }
   static bool OfIndices(const Expr& e) {
@@ -124,35 +131,64 @@ class Hoister {
     return e.Is(ExprKind::kCast) || (e.Is(ExprKind::kCall) && (e->name == Name("clamp") || e->name == Name("min") || e->name == Name("max")));
   }
 
+  static Expr ZeroOf(DType t) { return IsComplex(t) ? CastExpr(t, FloatExpr(0)) : Expr(0); }
+
+  // What it gives wherever the choices around it, if they are the same there, come to it: no more is read than was.
+  Expr Guarded(Expr e, DType t) const {
+    for (auto g = guards_.rbegin(); g != guards_.rend(); ++g)
+      e = g->second ? SelectExpr(g->first, e, ZeroOf(t)) : SelectExpr(g->first, ZeroOf(t), e);
+    return e;
+  }
+
+  bool IsRead(const Expr& x) const { return std::find(always_.begin(), always_.end(), x) != always_.end(); }
+
+  // Whether it can be computed before the map: nothing in it changes there, and it reads what is read in any case.
+  bool MayBeBefore(const Expr& e, bool in_any_case) const {
+    const bool decides = Decides(e);
+    if (e.Is(ExprKind::kRead) && (e->has_default || written_.count(RootOf(s_, e->name)) || (in_any_case && !IsRead(e)))) return false;
+    for (size_t i = 0; i < e->args.size(); ++i)
+      if (!MayBeBefore(e->args[i], in_any_case && !(decides && i > 0))) return false;
+    return true;
+  }
+
+  static bool ReadsAlong(const Expr& e, const Range& r) {
+    bool found = false;
+    Visit(e, [&](const Expr& x) { return found |= x.Is(ExprKind::kRead) && Mentions(x, r.index), !found; });
+    return found;
+  }
+
+  // Whether it reads along the outermost ranges alone: a nest computes that before its lanes (schedule/hoist.cc), complex numbers aside.
+  bool IsBeforeLanes(const Expr& e, DType t) const {
+    const std::vector<Range>& all = at_->ranges;
+    const auto mentioned = [&](const Range& r) { return Mentions(e, r.index); };
+    const auto inner = std::find_if_not(all.begin(), all.end(), mentioned);
+    return !IsComplex(t) && std::none_of(inner, all.end(), mentioned) &&
+           std::any_of(all.begin(), all.end(), [&](const Range& r) { return ReadsAlong(e, r); });
+  }
+
   // The element that holds it; null where it stays where it is.
-  Expr Once(const Expr& e) {
+  Expr Once(Expr e) {
+    const Result<Expr> own = InferTypes(s_, e);
+    if (!own.ok() || !(transforms::TakesLong(e) ? (*own)->dtype != DType::kNone : IsFloat((*own)->dtype))) return {};
+    const bool takes_long = transforms::TakesLong(e);
+    if (!MayBeBefore(e, true)) e = Guarded(e, (*own)->dtype);
     for (const auto& [known, read] : known_)
       if (known == e) return read;
-    bool fits = true;
-    Visit(e, [&](const Expr& x) {
-      if (!x.Is(ExprKind::kRead)) return fits;
-      fits &= !x->has_default && !written_.count(RootOf(s_, x->name)) && std::find(always_.begin(), always_.end(), x) != always_.end();
-      for (const Range& r : at_->ranges)
-        for (const Expr& i : x->args) fits &= !Mentions(i, r.index);
-      return fits;
-    });
     std::vector<Range> over;
     std::vector<Expr> index;
     int64_t trips = 1;
     for (const Range& r : at_->ranges)
       if (Mentions(e, r.index)) over.push_back(r), trips *= TripsOf(r);
     // Those that go in lanes are many, and lie side by side.
-    if (!transforms::TakesLong(e))
+    if (!takes_long)
       std::stable_sort(over.begin(), over.end(), [](const Range& x, const Range& y) { return TripsOf(x) < TripsOf(y); });
     for (const Range& r : over) index.push_back(SymbolExpr(r.index) - r.begin);
-    if (!fits || trips > at_->runs / kWorth || (over.empty() && !transforms::TakesLong(e))) return {};
-    const Result<Expr> typed = InferTypes(s_, e);
-    if (!typed.ok() || !(transforms::TakesLong(e) ? (*typed)->dtype != DType::kNone : IsFloat((*typed)->dtype))) return {};
+    if (!MayBeBefore(e, true) || IsBeforeLanes(e, (*own)->dtype) || trips > at_->runs / kWorth || (over.empty() && !takes_long)) return {};
     found_ = true;
     if (only_looks_) return {};
     Container c;
     c.name = s_.FreshName("once");
-    c.dtype = (*typed)->dtype;
+    c.dtype = (*own)->dtype;
     for (const Range& r : over) c.shape.push_back(r.end - r.begin);
     const Name name = c.name;
     s_.Add(std::move(c));
@@ -173,6 +209,7 @@ class Hoister {
   std::unordered_map<Name, int> written_;  // roots
   std::unordered_map<Name, Expr> held_;    // by registers
   std::vector<Expr> always_;
+  std::vector<std::pair<Expr, bool>> guards_;  // of choices around: condition, and the side
   std::vector<std::pair<Expr, Expr>> known_;
   std::vector<NodeId> before_;
 };

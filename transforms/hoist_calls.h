@@ -7,8 +7,11 @@
 // So is a number of many steps that is a function of indices alone: where resampling reads, and by what it multiplies. What keeps an index
 // inside of its array stays there.
 //
-// Maps, also within each other, whose numbers of iterations are known. A call that a choice may leave out is computed in any case, so all
-// that it reads must be read in any case, too.
+// Maps, also within each other, whose numbers of iterations are known. A call that a choice may leave out is computed in any case where all
+// that it reads is read in any case, too, and else under the same choice, where that is one of few indices as well:
+//
+//   map i in 0:N, n in 0:3 { Y[i] += (t[n] == 0 ? 1 : pow(z, t[n])) * X[n, i] }
+//     →  map n in 0:3 { once[n] = t[n] == 0 ? 0 : pow(z, t[n]) } ; map … { Y[i] += (t[n] == 0 ? 1 : once[n]) * X[n, i] }
 #pragma once
 #include "ir/registry/transformation.h"
 

@@ -43,6 +43,41 @@ sdfg f(z: f64[8], X: f64[3, 50, 50], Y: f64[50, 50], G: f64[3, 50, 50]) {
 })");
 }
 
+// What only a choice reads is read under that choice. One of other indices stays as it is.
+TEST(HoistCalls, WhatAChoiceLeavesOut) {
+  ExpectPass(R"(
+sdfg f(z: c128, s: f64, t: f64[3], X: c128[3, 50, 50], M: bool[50, 50], G: c128[3, 50, 50], Y: f64[50, 50]) {
+  transient on: bool @register
+  state {
+    map i in 0:50, j in 0:50, n in 0:3 {
+      on = t[n] == 0
+      G[n, i, j] = (on ? c128(1) : pow(z, complex(t[n], f64(0)))) * X[n, i, j]
+    }
+    map i in 0:50, j in 0:50 { Y[i, j] = M[i, j] ? f64(i) : exp(s) }
+  }
+})",
+             "hoist-calls", R"(
+sdfg f(
+    z: c128,
+    s: f64,
+    t: f64[3],
+    X: c128[3, 50, 50],
+    M: bool[50, 50],
+    G: c128[3, 50, 50],
+    Y: f64[50, 50]) {
+  transient on: bool @register
+  transient once: c128[3]
+  state {
+    map n in 0:3 { once[n] = t[n] == 0 ? c128(0.0) : pow(z, complex(t[n], f64(0))) }
+    map i in 0:50, j in 0:50, n in 0:3 {
+      on = t[n] == 0
+      G[n, i, j] = (on ? c128(1) : once[n]) * X[n, i, j]
+    }
+    map i in 0:50, j in 0:50 { Y[i, j] = M[i, j] ? f64(i) : exp(s) }
+  }
+})");
+}
+
 // Where a line is resampled, and by what it multiplies: two numbers for each place and tap. The long range lies innermost.
 TEST(HoistCalls, ManyStepsOfIndices) {
   ExpectPass(R"(
@@ -91,13 +126,14 @@ sdfg f(X: f32[40, 50], Y: f32[40, 50]) {
 })");
 }
 
-// What is written in the map, what moves along with it, what is only read where a choice asks for it, few iterations, and steps of sizes alone.
+// What is written in the map, what reads along the outermost ranges, which is computed before lanes in any case, what a choice of many indices
+// asks for, few iterations, and steps of sizes alone.
 TEST(HoistCalls, OthersStay) {
   ExpectUnchanged(R"(
 sdfg f(z: f64[50], X: f64[50, 50], Y: f64[50, 50], inout V: f64[N]) {
   state {
     map i in 0:50, j in 0:50 { Y[i, j] = exp(z[i]) * X[i, j] }
-    map i in 0:50, j in 0:50 { Y[i, j] = N > 7 ? exp(V[7]) : X[i, j] }
+    map i in 0:50, j in 0:50 { Y[i, j] = X[i, j] > 7 ? exp(V[7]) : X[i, j] }
     map i in 0:50, j in 0:3 { Y[i, j] = exp(f64(i)) * X[i, j] }
     map i in 0:N, j in 0:50 { V[i] += exp(f64(j)) * X[j, j] }
     map i in 0:50, j in 0:50 { Y[i, j] = X[i, j] / (f64(N) * f64(N) * 2.0 + f64(N) + 1.0) }
