@@ -25,6 +25,8 @@ from .translated import Translated
 from .trees import is_tree, tree_of
 
 _PYTHON_TYPES = {float: np.float64, int: np.int64, complex: np.complex128, bool: np.bool_}
+_FLOAT, _COMPLEX = (Weak, Weak(np.float64)), (Weak, Weak(np.complex128))
+_NUMBER_KEYS = {float: lambda x: _FLOAT, complex: lambda x: _COMPLEX, int: lambda x: (int, x), bool: lambda x: (bool, x)}  # as _made_key's
 
 
 class Function:
@@ -121,6 +123,8 @@ class Function:
         return tuple([self._key_of(name, given[name]) for name in self._open])
 
     def _key_of(self, name: str, value) -> tuple:
+        if type(value) in _NUMBER_KEYS:
+            return _NUMBER_KEYS[type(value)](value)
         if type(value) is not np.ndarray:
             return self._made_key(name, value)
         kind = value.dtype, value.shape  # a type's name takes as long to find as a small program to run

@@ -47,8 +47,10 @@ class Derived(Translated):
     def pack(self, values: list):
         """Gradients in the structure of their arguments; with `keep`, (value, gradients)."""
         kept = len(values) - len(self.arguments)
-        leaves = dict(zip(self.arguments, values[kept:]))
-        gradients = [t.build(a, leaves.get) if isinstance(t, Tree) else leaves[a] for a, t in self._wanted]
+        gradients = values[kept:]
+        if self.trees:
+            leaves = dict(zip(self.arguments, gradients))
+            gradients = [t.build(a, leaves.get) if isinstance(t, Tree) else leaves[a] for a, t in self._wanted]
         packed = tuple(gradients) if self.several else gradients[0]
         return (values[0], packed) if self.keep else packed
 
@@ -160,6 +162,8 @@ def chosen_result(inner: Translated, of, name: str) -> Result:
 def as_seed(seed, type_: tuple):
     """The gradient of a result as an array of its type and shape."""
     dtype, shape = type_
+    if type(seed) is np.ndarray and seed.shape == shape and seed.dtype == dtype:
+        return seed
     a = seed if hasattr(seed, "dtype") and hasattr(seed, "shape") else np.asarray(seed)
     if len(a.shape) != len(shape) or any(isinstance(n, int) and n != m for n, m in zip(shape, a.shape)):
         raise TypeError(f"the gradient of a result of shape ({', '.join(map(str, shape))}) has shape {tuple(a.shape)}")

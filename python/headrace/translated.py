@@ -63,6 +63,9 @@ class Translated:
         self.compiled = self.sdfg.compile(backend=backend, threads=threads, **debug)
         self._outputs = [p.name for p in self.compiled.outputs if p.direction == "out"]
         self._order = [(p.name, p.direction == "inout") for p in self.compiled.inputs]
+        # of each result: where the program gives it (None: an argument), by name, and whether it may be a number
+        places = {name: k for k, name in enumerate(self._outputs)}
+        self._picked = [(None if r.kind == "argument" else places[r.name], r, not (r.shape or r.cell)) for r in self.results]
 
     copies = False  # whether arguments that the program changes are copied before
 
@@ -73,10 +76,10 @@ class Translated:
         inputs = [self.argument(name, updated, given) for name, updated in self._order]
         out = [given.get(name) for name in self._outputs] if given.keys() & self._outputs else None
         try:
-            made = dict(zip(self._outputs, self.compiled.flat(inputs, out)))
+            made = self.compiled.flat(inputs, out)
         except OutOfRangeError as error:
             raise _of_python(error) from None
-        return self.pack([given[r.name] if r.kind == "argument" else _python_number(made[r.name], r) for r in self.results])
+        return self.pack([given[r.name] if k is None else _python_number(made[k], r) if number else made[k] for k, r, number in self._picked])
 
     def pack(self, values: list):
         """What the function returns, of its results one by one."""
@@ -105,7 +108,7 @@ def _filled(part, values: list):
 
 
 def _python_number(value, result: Result):
-    if result.shape or result.cell or not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray):
         return value
     return value.item() if result.weak else value[()]
 
