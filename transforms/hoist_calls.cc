@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
@@ -107,12 +108,14 @@ class Hoister {
     if (transforms::TakesLong(e) || (OfIndices(e) && !(index && Bounds(e)) && !HasParts(e)))
       if (const Expr once = Once(Inlined(e))) return once;
     std::vector<Expr> args = e->args;
+    const bool known = std::exchange(knows_guards_, knows_guards_ && !(e.Is(ExprKind::kRead) && e->has_default));
     for (size_t i = 0; i < args.size(); ++i) {
-      const bool chosen = e.Is(ExprKind::kSelect) && i > 0;
-      if (chosen) guards_.emplace_back(Inlined(e->args[0]), i == 1);
+      const bool chosen = Decides(e) && i > 0;
+      if (chosen) guards_.emplace_back(Inlined(e->args[0]), e.Is(ExprKind::kSelect) ? i == 1 : e->op == Op::kAnd);
       args[i] = Of(args[i], (index && Bounds(e)) || e.Is(ExprKind::kRead));
       if (chosen) guards_.pop_back();
     }
+    knows_guards_ = known;
     return WithArgs(e, std::move(args));
   }
   static bool OfIndices(const Expr& e) {
@@ -135,7 +138,7 @@ class Hoister {
 
   // What it gives wherever the choices around it, if they are the same there, come to it: no more is read than was.
   Expr Guarded(Expr e, DType t) const {
-    for (auto g = guards_.rbegin(); g != guards_.rend(); ++g)
+    for (auto g = guards_.rbegin(); knows_guards_ && g != guards_.rend(); ++g)
       e = g->second ? SelectExpr(g->first, e, ZeroOf(t)) : SelectExpr(g->first, ZeroOf(t), e);
     return e;
   }
@@ -210,6 +213,7 @@ class Hoister {
   std::unordered_map<Name, Expr> held_;    // by registers
   std::vector<Expr> always_;
   std::vector<std::pair<Expr, bool>> guards_;  // of choices around: condition, and the side
+  bool knows_guards_ = true;                   // all of them: an index that may be outside is one that has no condition
   std::vector<std::pair<Expr, Expr>> known_;
   std::vector<NodeId> before_;
 };

@@ -78,6 +78,24 @@ sdfg f(
 })");
 }
 
+// Also where it is the second of two conditions.
+TEST(HoistCalls, BothConditions) {
+  ExpectPass(R"(
+sdfg f(V: f64[N], X: f64[50, 50], Y: f64[50, 50]) {
+  state {
+    map i in 0:50, j in 0:50 { Y[i, j] = N > 0 ? (N > 7 && exp(V[7]) > 1 ? 0 : X[i, j]) : 1 }
+  }
+})",
+             "hoist-calls", R"(
+sdfg f(V: f64[N], X: f64[50, 50], Y: f64[50, 50]) {
+  transient once: f64
+  state {
+    once = N > 0 ? N > 7 ? exp(V[7]) : 0 : 0
+    map i in 0:50, j in 0:50 { Y[i, j] = N > 0 ? N > 7 && once > 1 ? 0 : X[i, j] : 1 }
+  }
+})");
+}
+
 // Where a line is resampled, and by what it multiplies: two numbers for each place and tap. The long range lies innermost.
 TEST(HoistCalls, ManyStepsOfIndices) {
   ExpectPass(R"(
