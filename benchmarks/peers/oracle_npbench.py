@@ -1,5 +1,5 @@
-"""Expected gradients of NPBench's kernels: JAX's idiomatic program (some literal ones take gigabytes at M), which is held against the
-literal one where both are measured; where JAX has none, Headrace's own, held against differences here."""
+"""Expected gradients of NPBench's kernels: JAX's idiomatic program, the quicker one, which is held against the literal one where
+both are measured; where JAX has none, Headrace's own, held against differences here."""
 
 from __future__ import annotations
 
